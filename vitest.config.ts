@@ -1,0 +1,37 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    // Tests and examples import the package by its name and get the source, not the last build.
+    alias: [
+      { find: /^countersign$/, replacement: source('index.ts') },
+      { find: /^countersign\/sqlite$/, replacement: source('store/sqlite.ts') },
+      { find: /^countersign\/testing$/, replacement: source('testing/index.ts') },
+    ],
+  },
+  test: {
+    pool: 'forks',
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.{ts,tsx}', 'test/**/*.test.ts'],
+          testTimeout: 10_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'whole',
+          include: ['examples/**/*.test.ts', 'e2e/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
