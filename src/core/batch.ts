@@ -1,0 +1,137 @@
+/** What one append changes in head, index and records: computed from the states before and after it. Pure. */
+import type { CallDecided, Event } from './event.ts';
+import { eventText } from './event.ts';
+import type { Json } from './json.ts';
+import { headOf, waitingCalls } from './next.ts';
+import { type Call, isSettled, isWaiting, lastStep, type Run } from './state.ts';
+import type { Batch, DecisionRecord, HeadRow, OpenCall, RecordedOutcome } from './store.ts';
+
+/** Above this many characters, a record keeps no copy of arguments or result. */
+const recordLimit = 16 * 1024;
+
+/** @param before the state that is stored, undefined for the first write. */
+export function batchOf(id: string, before: Run | undefined, after: Run, events: readonly Event[]): Batch {
+  const indexed = new Map((before ? waitingCalls(before) : []).map((call) => [call.toolCallId, call]));
+  const waiting = waitingCalls(after);
+  const changed = changedCalls(before, events, after);
+  return {
+    id,
+    runId: after.started.runId,
+    expectedVersion: before?.length ?? 0,
+    events: events.map(eventText),
+    head: headRow(after, events.at(-1)?.at ?? after.started.at),
+    opened: waiting.filter((call) => indexed.get(call.toolCallId)?.stop !== call.stop).map(openCall(after)),
+    closed: [...indexed.keys()]
+      .filter((toolCallId) => !isWaiting(after.calls.get(toolCallId) as Call))
+      .map((toolCallId) => ({ toolCallId })),
+    records: [
+      ...events.filter((event) => event.type === 'call-decided').map((event) => decisionRecord(after, event)),
+      ...changed
+        .filter((call) => call.state === 'cancelled' && call.stop > call.decisions.length)
+        .map((call) => cancelRecord(after, call)),
+    ],
+    outcomes: changed.flatMap((call) => {
+      const decision = call.decisions.at(-1);
+      const outcome = outcomeOf(call);
+      return decision && outcome ? [{ toolCallId: call.toolCallId, stop: decision.stop, outcome }] : [];
+    }),
+    durability: events.some(mustSurvivePowerCut) ? 'full' : 'relaxed',
+  };
+}
+
+function changedCalls(before: Run | undefined, events: readonly Event[], after: Run): Call[] {
+  const ids = new Set(events.flatMap((event) => ('toolCallId' in event ? [event.toolCallId] : [])));
+  return [...ids]
+    .map((id) => after.calls.get(id) as Call)
+    .filter((call) => call.state !== before?.calls.get(call.toolCallId)?.state);
+}
+
+function mustSurvivePowerCut(event: Event): boolean {
+  return (
+    event.type === 'call-started' ||
+    event.type === 'call-decided' ||
+    event.type === 'call-suspended' ||
+    (event.type === 'call-requested' && event.gate === 'held')
+  );
+}
+
+function headRow(run: Run, at: number): HeadRow {
+  const { agentId, threadId, resourceId } = run.started;
+  const step = lastStep(run);
+  const waiting = waitingCalls(run);
+  const newest = (kind: (call: Call) => boolean): number | undefined => {
+    const times = waiting.filter(kind).map((call) => call.since);
+    return times.length > 0 ? Math.max(...times) : undefined;
+  };
+  const claims = [step?.claim, ...[...run.calls.values()].map((call) => call.claim)];
+  return {
+    agentId,
+    threadId,
+    resourceId,
+    head: headOf(run),
+    workers: [...new Set(claims.flatMap((claim) => (claim ? [claim.worker] : [])))],
+    suspendedSince: newest((call) => call.state !== 'interrupted'),
+    interruptedSince: newest((call) => call.state === 'interrupted'),
+    stalledSince: step?.state === 'stalled' ? at : undefined,
+  };
+}
+
+const openCall =
+  (run: Run) =>
+  (call: Call): OpenCall => ({
+    runId: run.started.runId,
+    toolCallId: call.toolCallId,
+    stop: call.stop,
+    kind: call.state as OpenCall['kind'],
+    toolName: call.toolName,
+    since: call.since,
+    requestSeq: call.requestSeq,
+    stopSeq: call.stopSeq,
+  });
+
+function small(value: Json): boolean {
+  return JSON.stringify(value).length <= recordLimit;
+}
+
+function recordOf(run: Run, call: Call, stop: number): Omit<DecisionRecord, 'verdict' | 'at'> {
+  return {
+    runId: run.started.runId,
+    toolCallId: call.toolCallId,
+    stop,
+    agentId: run.started.agentId,
+    toolName: call.toolName,
+    fingerprint: call.request.fingerprint,
+    ...(small(call.args) ? { args: call.args } : {}),
+  };
+}
+
+/** A decision of an open run, as it is recorded. */
+export function decisionRecord(run: Run, event: CallDecided): DecisionRecord {
+  const call = run.calls.get(event.toolCallId) as Call;
+  const { type: _type, runId: _runId, resolution: _resolution, data, ...decision } = event;
+  const outcome = call.decisions.at(-1)?.stop === event.stop ? outcomeOf(call) : undefined;
+  return {
+    ...recordOf(run, call, event.stop),
+    ...decision,
+    ...(data !== undefined && small(data) ? { data } : {}),
+    ...(outcome ? { outcome } : {}),
+  };
+}
+
+function cancelRecord(run: Run, call: Call): DecisionRecord {
+  return {
+    ...recordOf(run, call, call.stop),
+    verdict: 'cancel',
+    at: call.since,
+    ...run.cancel,
+    outcome: { state: 'cancelled', at: call.since },
+  };
+}
+
+function outcomeOf(call: Call): RecordedOutcome | undefined {
+  if (!isSettled(call) && call.state !== 'suspended' && call.state !== 'interrupted') return undefined;
+  const base = { state: call.state as RecordedOutcome['state'], at: call.since };
+  if (call.error) return { ...base, error: call.error };
+  if (call.result === undefined) return base;
+  return small(call.result) ? { ...base, result: call.result } : { ...base, truncated: true };
+}

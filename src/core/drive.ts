@@ -1,0 +1,178 @@
+/**
+ * The one loop. It asks `next`, performs it, and the commit of what it produced claims what follows; it returns
+ * when somebody else moves the run next. `stream`, `generate`, decisions and recovery all come through here.
+ */
+import { isCountersignError, messageOf } from './errors.ts';
+import type { Event, RunError } from './event.ts';
+import { executeCall } from './execute.ts';
+import { callIds, gateResponse } from './gate.ts';
+import type { RunLog } from './log.ts';
+import type { ModelRequest, ModelResponse, ResponseDelta, ToolDescription } from './model.ts';
+import { ending, failure, isMine, next } from './next.ts';
+import { activeTools, type Parts } from './parts.ts';
+import { messagesOf } from './prompt.ts';
+import { type Call, lastStep, openCalls, type Run, type Step } from './state.ts';
+import type { Tool } from './tool.ts';
+
+/** Moves the run as far as `parts.me` may. Rejects only when the store fails. */
+export async function drive(log: RunLog, parts: Parts): Promise<void> {
+  const cancelled = new AbortController();
+  const stopListening = log.listen({
+    onEvents: (events) => {
+      if (events.some((event) => event.type === 'cancel-requested')) cancelled.abort();
+    },
+    onPassing: () => {},
+    onGone: () => cancelled.abort(),
+    onBroken: () => {},
+  });
+  if (log.run.cancel) cancelled.abort();
+  try {
+    await loop(log, parts, cancelled.signal);
+  } finally {
+    stopListening();
+  }
+}
+
+async function loop(log: RunLog, parts: Parts, abortSignal: AbortSignal): Promise<void> {
+  const { me, clock } = parts;
+  const running = new Map<string, Promise<void>>();
+  await log.commit(() => [], { me });
+  for (;;) {
+    switch (next(log.run, me)) {
+      case 'model':
+        await modelStep(log, parts, abortSignal);
+        break;
+      case 'calls':
+        for (const call of openCalls(log.run)) {
+          if (call.state !== 'running' || !isMine(call.claim, me) || running.has(call.toolCallId)) continue;
+          const done = callStep(log, call, parts, abortSignal);
+          running.set(
+            call.toolCallId,
+            done.finally(() => running.delete(call.toolCallId)),
+          );
+        }
+        await Promise.race(running.values());
+        break;
+      case 'done':
+        await log.commit((run) => (next(run, me) === 'done' ? ending(run, clock.now()) : []), {
+          persist: true,
+        });
+        break;
+      case 'wait':
+        return;
+    }
+  }
+}
+
+async function callStep(log: RunLog, call: Call, parts: Parts, abortSignal: AbortSignal): Promise<void> {
+  const outcome = await executeCall({ run: log.run, call, parts, abortSignal, pass: log.pass });
+  const holds = (run: Run): boolean => {
+    const now = run.calls.get(call.toolCallId);
+    return now?.state === 'running' && isMine(now.claim, parts.me) && now.attempts === call.attempts;
+  };
+  await log.commit((run) => (holds(run) ? [outcome] : []), { me: parts.me, persist: true });
+}
+
+async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): Promise<void> {
+  const { me, clock } = parts;
+  const step = lastStep(log.run) as Step;
+  const { runId } = log;
+  const settle = async (events: (run: Run) => readonly Event[], persist = false): Promise<void> => {
+    const holds = (run: Run): boolean => {
+      const now = lastStep(run);
+      return now?.index === step.index && now.attempts === step.attempts && isMine(now.claim, me);
+    };
+    await log.commit((run) => (holds(run) ? events(run) : []), { me, persist });
+  };
+  const release = (): Event[] => [{ type: 'step-released', runId, at: clock.now(), step: step.index }];
+  const fail = (error: RunError): Promise<void> =>
+    settle((run) => {
+      if (run.cancel) return release();
+      const at = clock.now();
+      return log.stored
+        ? [{ type: 'step-failed', runId, at, step: step.index, error }]
+        : failure(run, error, at);
+    });
+
+  const ids = callIds(log.run);
+  let response: ModelResponse;
+  try {
+    const request = await requestOf(log.run, parts, abortSignal, (delta) => log.pass(renamed(delta, ids)));
+    response = await parts.model.call(request);
+  } catch (thrown) {
+    const code = isCountersignError(thrown) ? thrown.code : 'model-failed';
+    return fail({ code, message: messageOf(thrown) });
+  }
+  if (log.run.cancel) return settle(release);
+  const events = await gateResponse(log.run, step.index, response, ids.take(), parts);
+  try {
+    await settle((run) => (run.cancel ? release() : events));
+  } catch (thrown) {
+    if (log.stored || !isCountersignError(thrown)) throw thrown;
+    await fail({ code: thrown.code, message: thrown.message });
+  }
+}
+
+async function requestOf(
+  run: Run,
+  parts: Parts,
+  abortSignal: AbortSignal,
+  onDelta: (delta: ResponseDelta) => void,
+): Promise<ModelRequest> {
+  const { options, instructions } = parts;
+  return {
+    messages: messagesOf(run),
+    instructions,
+    tools: await toolsOffered(parts),
+    toolChoice: toolChoiceOf(parts),
+    settings: options.modelSettings,
+    providerOptions: options.providerOptions,
+    maxRetries: options.maxRetries,
+    abortSignal,
+    onDelta,
+  };
+}
+
+/** Tools that the provider runs without asking are not offered while a policy could hold them (DESIGN §4.8). */
+async function toolsOffered(parts: Parts): Promise<ToolDescription[]> {
+  const { holdEverything, functions } = parts.policies;
+  const policed = (tool: Tool): boolean =>
+    holdEverything ||
+    (tool.requireApproval === undefined ? functions.length > 0 : tool.requireApproval !== false);
+  const offered = [...activeTools(parts).values()].filter(
+    ({ tool }) => !(tool.provider?.executed && policed(tool)),
+  );
+  return Promise.all(
+    offered.map(async ({ tool }) => ({
+      name: tool.id,
+      description: tool.description,
+      inputSchema: tool.provider ? {} : await tool.inputJsonSchema(),
+      strict: tool.strict,
+      providerOptions: tool.providerOptions,
+      inputExamples: tool.inputExamples,
+      provider: tool.provider?.tool,
+    })),
+  );
+}
+
+function toolChoiceOf({ options, tools }: Parts): ModelRequest['toolChoice'] {
+  const choice = options.toolChoice;
+  if (typeof choice !== 'object') return choice;
+  const named = [...tools.values()].find(
+    ({ tool, alias }) => choice.toolName === tool.id || choice.toolName === alias,
+  );
+  return { type: 'tool', toolName: named?.tool.id ?? choice.toolName };
+}
+
+function renamed(delta: ResponseDelta, ids: ReturnType<typeof callIds>): ResponseDelta {
+  switch (delta.type) {
+    case 'tool-call-input-streaming-start':
+      return { ...delta, payload: { ...delta.payload, toolCallId: ids.begin(delta.payload.toolCallId) } };
+    case 'tool-call-delta':
+      return { ...delta, payload: { ...delta.payload, toolCallId: ids.current(delta.payload.toolCallId) } };
+    case 'tool-call-input-streaming-end':
+      return { ...delta, payload: { ...delta.payload, toolCallId: ids.current(delta.payload.toolCallId) } };
+    default:
+      return delta;
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * What can happen in a run, past tense. A run *is* its list of events (DESIGN §2); they are stored as JSON, so a
+ * change here must keep reading what older releases wrote.
+ */
+import type { Json, JsonObject } from './json.ts';
+import type { Message, ModelOutput } from './message.ts';
+import type { ResponsePart, ToolChoice } from './model.ts';
+
+/** The version of the stored form, written into each event. */
+export const eventFormat = 1;
+
+/** The durable mark that an `execute` or a model call is about to start. */
+export interface Claim {
+  readonly worker: string;
+  /** The drive within the worker that made the claim, and so performs it. */
+  readonly leg: string;
+  /** 1 for the first try. */
+  readonly attempt: number;
+}
+
+/** Who acts: a worker, and the leg in it. */
+export type Holder = Omit<Claim, 'attempt'>;
+
+/** The options of a run that JSON can hold: kept with the run, used by every leg. */
+export interface StoredOptions {
+  readonly maxSteps: number;
+  readonly maxRetries: number;
+  readonly toolCallConcurrency: number;
+  readonly requireToolApproval?: boolean;
+  readonly activeTools?: readonly string[];
+  readonly toolChoice?: ToolChoice;
+  readonly instructions?: string;
+  readonly model?: string;
+  readonly modelSettings?: JsonObject;
+  readonly providerOptions?: JsonObject;
+}
+
+export interface Person {
+  readonly id: string;
+  readonly name?: string;
+}
+
+/** Why a call failed, as the model and the record see it. */
+export interface CallError {
+  readonly code:
+    | 'tool-not-found'
+    | 'invalid-arguments'
+    | 'tool-failed'
+    | 'tool-changed'
+    | 'invalid-output'
+    | 'invalid-suspend-payload'
+    | 'too-large'
+    | 'reported';
+  readonly message: string;
+  readonly name?: string;
+}
+
+export interface RunError {
+  readonly code: string;
+  readonly message: string;
+  readonly missing?: readonly string[];
+}
+
+/** How a run ended. What is kept of it after its events are gone. */
+export interface Outcome {
+  readonly status: 'finished' | 'failed' | 'cancelled';
+  readonly finishReason: string;
+  readonly text: string;
+  readonly usage: JsonObject;
+  readonly error?: RunError;
+  readonly reason?: string;
+  readonly by?: Person;
+}
+
+export type Verdict = 'approve' | 'decline' | 'resume' | 'resolve';
+
+export interface Decision {
+  readonly toolCallId: string;
+  readonly stop: number;
+  readonly verdict: Verdict;
+  readonly by?: Person;
+  readonly reason?: string;
+  /** Resume: the data. Never `undefined`; `null`, 0, '' and false count. */
+  readonly data?: Json;
+  readonly decisionId?: string;
+  /** The fingerprint of the call that was decided. */
+  readonly fingerprint: string;
+  /** The call was not named: the one announced last was meant. */
+  readonly addressed?: 'latest';
+  /** Resolve: what was chosen for an interrupted call. */
+  readonly resolution?: 'run-again' | { readonly output: Json } | { readonly error: string };
+}
+
+export type StepContent =
+  | Exclude<ResponsePart, { type: 'call' }>
+  | { readonly type: 'call'; readonly toolCallId: string };
+
+interface On {
+  readonly runId: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+export interface RunStarted extends On {
+  readonly type: 'run-started';
+  readonly agentId: string;
+  /** The id of the assistant's message, the same over all legs. */
+  readonly messageId: string;
+  readonly messages: readonly Message[];
+  readonly options: StoredOptions;
+  readonly context: JsonObject;
+  /** What the first caller passed and JSON cannot hold: must be passed again, or DESIGN §3 says what follows. */
+  readonly missing: readonly string[];
+  readonly threadId?: string;
+  readonly resourceId?: string;
+}
+
+export interface StepStarted extends On {
+  readonly type: 'step-started';
+  readonly step: number;
+  readonly claim: Claim;
+}
+
+export interface StepFinished extends On {
+  readonly type: 'step-finished';
+  readonly step: number;
+  readonly content: readonly StepContent[];
+  readonly finishReason: string;
+  readonly usage: JsonObject;
+  readonly response?: JsonObject;
+  readonly providerMetadata?: JsonObject;
+  readonly warnings?: Json;
+}
+
+export interface CallRequested extends On {
+  readonly type: 'call-requested';
+  readonly toolCallId: string;
+  readonly step: number;
+  readonly toolName: string;
+  /** The arguments as the model wrote them. */
+  readonly raw: Json;
+  /** What was shown and bound, where it differs from `raw`. */
+  readonly args?: Json;
+  /** SHA-256 of the stored text of `args`, or of `raw` where there is none. */
+  readonly textHash: string;
+  readonly fingerprint: string;
+  readonly gate: 'free' | 'held' | 'refused';
+  readonly error?: CallError;
+  readonly approver?: 'owner' | 'reviewer';
+  readonly repeatable?: boolean;
+  readonly providerOptions?: JsonObject;
+  readonly approvalId?: string;
+}
+
+interface OnCall extends On {
+  readonly toolCallId: string;
+}
+
+export interface CallStarted extends OnCall {
+  readonly type: 'call-started';
+  readonly claim: Claim;
+}
+
+export interface CallSuspended extends OnCall {
+  readonly type: 'call-suspended';
+  readonly stop: number;
+  readonly payload: Json;
+  readonly resumeSchema?: JsonObject;
+}
+
+export interface CallFinished extends OnCall {
+  readonly type: 'call-finished';
+  readonly result: Json;
+  readonly modelOutput?: ModelOutput;
+  /** A hook answered in place of `execute`. */
+  readonly blocked?: boolean;
+}
+
+export interface CallFailed extends OnCall {
+  readonly type: 'call-failed';
+  readonly error: CallError;
+}
+
+export interface CallDecided extends OnCall, Decision {
+  readonly type: 'call-decided';
+}
+
+export type Event =
+  | RunStarted
+  | StepStarted
+  | StepFinished
+  | CallRequested
+  | CallStarted
+  | CallSuspended
+  | CallFinished
+  | CallFailed
+  | CallDecided
+  | (OnCall & { readonly type: 'call-interrupted' | 'call-released' | 'call-cancelled' })
+  | (On & { readonly type: 'step-released'; readonly step: number })
+  | (On & { readonly type: 'step-failed'; readonly step: number; readonly error: RunError })
+  | (On & { readonly type: 'run-continued'; readonly by?: Person })
+  | (On & { readonly type: 'cancel-requested'; readonly reason?: string; readonly by?: Person })
+  | (On & { readonly type: 'run-ended'; readonly outcome: Outcome });
+
+export function eventText(event: Event): string {
+  return JSON.stringify({ v: eventFormat, ...event });
+}
+
+export function eventFrom(text: string): Event {
+  return JSON.parse(text) as Event;
+}

@@ -1,0 +1,191 @@
+/**
+ * Owns what becomes of the calls that a model asked for: refused, held or free, decided once and stored with the
+ * call (DESIGN §4.0–3). Nothing here executes anything.
+ */
+import { messageOf } from './errors.ts';
+import type { CallError, CallRequested, StepContent, StepFinished } from './event.ts';
+import { canonicalJson, type Json, type JsonObject, sha256, toJson } from './json.ts';
+import type { ModelResponse, ResponsePart } from './model.ts';
+import { activeTools, type NamedTool, type Parts } from './parts.ts';
+import { isHeld } from './policy.ts';
+import { validate } from './schema.ts';
+import type { Run } from './state.ts';
+
+type CallPart = Extract<ResponsePart, { type: 'call' }>;
+
+/**
+ * The events that a whole response amounts to: the step, then each of its calls with the gate's answer.
+ * @param idOf the ids of the response's calls, made unique in the run.
+ */
+export async function gateResponse(
+  run: Run,
+  step: number,
+  response: ModelResponse,
+  idOf: (originalId: string) => string,
+  parts: Parts,
+): Promise<(StepFinished | CallRequested)[]> {
+  const { runId } = run.started;
+  const at = parts.clock.now();
+  const asked: { part: CallPart; toolCallId: string }[] = [];
+  const content = response.content.map((part): StepContent => {
+    if (part.type === 'provider-call' || part.type === 'provider-result') {
+      return { ...part, toolCallId: idOf(part.toolCallId) };
+    }
+    if (part.type !== 'call') return part;
+    const toolCallId = idOf(part.toolCallId);
+    asked.push({ part, toolCallId });
+    return { type: 'call', toolCallId };
+  });
+  const offered = activeTools(parts);
+  const requests = await Promise.all(
+    asked.map(async ({ part, toolCallId }): Promise<CallRequested> => {
+      const judged = await judge(part, offered, parts);
+      return { type: 'call-requested', runId, at, toolCallId, step, toolName: part.toolName, ...judged };
+    }),
+  );
+  const { finishReason, usage, response: meta, providerMetadata, warnings } = response;
+  const finished: StepFinished = {
+    type: 'step-finished',
+    runId,
+    at,
+    step,
+    content,
+    finishReason,
+    usage: toJson(usage, 'usage') as JsonObject,
+    ...(meta ? { response: meta } : {}),
+    ...(providerMetadata ? { providerMetadata } : {}),
+    ...(warnings ? { warnings } : {}),
+  };
+  return [finished, ...requests];
+}
+
+type Judged = Omit<CallRequested, 'type' | 'runId' | 'at' | 'toolCallId' | 'step' | 'toolName'>;
+
+async function judge(part: CallPart, offered: Map<string, NamedTool>, parts: Parts): Promise<Judged> {
+  const extras = part.providerOptions ? { providerOptions: part.providerOptions } : {};
+  const named = offered.get(part.toolName);
+  const refuse = async (code: CallError['code'], message: string): Promise<Judged> => ({
+    ...(await bind(part.toolName, repeatable(part) ? part.raw : {}, undefined)),
+    gate: 'refused',
+    error: { code, message },
+    ...extras,
+  });
+  if (part.unparsable) return refuse('invalid-arguments', 'The arguments are not valid JSON.');
+  if (!isObject(part.raw)) return refuse('invalid-arguments', 'The arguments must be a JSON object.');
+  if (part.approvalId !== undefined) {
+    return {
+      ...(await bind(part.toolName, part.raw, undefined)),
+      gate: 'held',
+      approvalId: part.approvalId,
+      ...extras,
+    };
+  }
+  if (named === undefined) {
+    const names = [...offered.keys()].join(', ') || 'none';
+    return refuse('tool-not-found', `There is no tool "${part.toolName}". Available tools: ${names}.`);
+  }
+  const { tool } = named;
+  const valid = await validate(tool.inputSchema, clone(part.raw));
+  if (!valid.ok) {
+    return refuse('invalid-arguments', `The arguments do not match the schema: ${valid.issues.join('; ')}`);
+  }
+  let args: Json;
+  let bound: Pick<Judged, 'raw' | 'args' | 'textHash' | 'fingerprint'>;
+  try {
+    args = toJson(valid.value, `input of tool "${tool.id}"`);
+    bound = await bind(tool.id, part.raw, args);
+  } catch (thrown) {
+    return refuse('invalid-arguments', `The arguments have no canonical JSON form: ${messageOf(thrown)}`);
+  }
+  if (JSON.stringify(args).length > parts.limits.jsonLength) {
+    return refuse('too-large', `The arguments are larger than ${parts.limits.jsonLength} characters.`);
+  }
+  const held = await isHeld(
+    { ...named, input: valid.value, args },
+    parts.policies,
+    parts.context,
+    parts.workspace,
+  );
+  return {
+    ...bound,
+    gate: held ? 'held' : 'free',
+    ...(tool.approver ? { approver: tool.approver } : {}),
+    ...(tool.idempotent || tool.readOnly ? { repeatable: true } : {}),
+    ...extras,
+  };
+}
+
+/** What an approval is bound to. `args` is kept only where it is not what the model wrote. */
+async function bind(
+  toolName: string,
+  raw: Json,
+  args: Json | undefined,
+): Promise<Pick<Judged, 'raw' | 'args' | 'textHash' | 'fingerprint'>> {
+  const differs = args !== undefined && !sameJson(raw, args);
+  const shown = differs ? args : raw;
+  const [textHash, fingerprint] = await Promise.all([
+    sha256(JSON.stringify(shown)),
+    sha256(canonicalJson({ v: 1, toolName, args: shown })),
+  ]);
+  return { raw, ...(differs ? { args } : {}), textHash, fingerprint };
+}
+
+function sameJson(one: Json, other: Json): boolean {
+  return JSON.stringify(one) === JSON.stringify(other) || canonicalJson(one) === canonicalJson(other);
+}
+
+/** Whether the prompt can repeat the arguments to a provider. */
+function repeatable(part: CallPart): boolean {
+  if (part.unparsable || !isObject(part.raw)) return false;
+  try {
+    return canonicalJson(part.raw) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A copy that a schema or a tool may change. */
+export function clone(value: Json): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/**
+ * Makes the ids of a model's calls unique in the run: an id that is empty, was used before, or contains `~` (which
+ * joins qualified ids) is replaced, from the first delta on.
+ */
+export function callIds(run: Run): {
+  begin(id: string): string;
+  current(id: string): string;
+  take(): (id: string) => string;
+} {
+  const taken = new Set(run.calls.keys());
+  for (const step of run.steps) {
+    for (const part of step.response?.content ?? [])
+      if (part.type === 'provider-call') taken.add(part.toolCallId);
+  }
+  const issued = new Map<string, string[]>();
+  const begin = (id: string): string => {
+    const unique = id === '' || id.includes('~') || taken.has(id) ? `call_${crypto.randomUUID()}` : id;
+    taken.add(unique);
+    issued.set(id, [...(issued.get(id) ?? []), unique]);
+    return unique;
+  };
+  const current = (id: string): string => issued.get(id)?.at(-1) ?? begin(id);
+  return {
+    begin,
+    current,
+    /** The ids in the order of the finished response: the n-th use of an id is the n-th that was begun. */
+    take() {
+      const used = new Map<string, number>();
+      return (id) => {
+        const count = used.get(id) ?? 0;
+        used.set(id, count + 1);
+        return issued.get(id)?.[count] ?? begin(id);
+      };
+    },
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Owns what may happen next: `next` for the loop, `claims` for every append, `headOf` for the store. Pure.
+ * `next` says 'model' and 'calls' only to the holder of the claim, so two drives never do the same thing.
+ */
+import type { Claim, Event, Holder, Outcome, RunError } from './event.ts';
+import type { JsonObject } from './json.ts';
+import { textOf } from './message.ts';
+import { type Call, isSettled, isWaiting, lastStep, openCalls, type Run } from './state.ts';
+
+export type Next = 'model' | 'calls' | 'wait' | 'done';
+
+/** What the holder `me` may do now. */
+export function next(run: Run, me: Holder): Next {
+  if (run.outcome) return 'wait';
+  const step = lastStep(run);
+  if (step?.state === 'claimed') return isMine(step.claim, me) ? 'model' : 'wait';
+  const running = openCalls(run).filter((call) => call.state === 'running');
+  if (running.some((call) => isMine(call.claim, me))) return 'calls';
+  if (running.length > 0) return 'wait';
+  return isOver(run) ? 'done' : 'wait';
+}
+
+export function isMine(claim: Claim | undefined, me: Holder): boolean {
+  return claim !== undefined && claim.worker === me.worker && claim.leg === me.leg;
+}
+
+/** Nothing more may happen but the end: cancelled, or the last step asks for nothing more. */
+function isOver(run: Run): boolean {
+  if (run.cancel) return true;
+  const step = lastStep(run);
+  if (step?.state !== 'finished' || !openCalls(run).every(isSettled)) return false;
+  return step.calls.length === 0 || run.steps.length >= run.started.options.maxSteps;
+}
+
+/**
+ * The claims that `me` makes in the append after which the run is in this state: the free and approved calls up to
+ * the concurrency of the run, or, when everything is settled, the next model call. They ride in the same append, so
+ * that a claim costs no commit of its own.
+ */
+export function claims(run: Run, me: Holder, at: number): Event[] {
+  if (run.outcome || isOver(run)) return [];
+  const runId = run.started.runId;
+  const step = lastStep(run);
+  if (step?.state === 'claimed' || step?.state === 'stalled') return [];
+  const startStep = (index: number, attempt: number): Event[] => [
+    { type: 'step-started', runId, at, step: index, claim: { ...me, attempt } },
+  ];
+  if (step === undefined) return startStep(0, 1);
+  if (step.state === 'open') return startStep(step.index, step.attempts + 1);
+  const calls = openCalls(run);
+  if (calls.every(isSettled)) return startStep(run.steps.length, 1);
+  const running = calls.filter((call) => isMine(call.claim, me)).length;
+  return calls
+    .filter((call) => call.state === 'ready')
+    .slice(0, Math.max(0, run.started.options.toolCallConcurrency - running))
+    .map((call) => ({
+      type: 'call-started',
+      runId,
+      at,
+      toolCallId: call.toolCallId,
+      claim: { ...me, attempt: call.attempts + 1 },
+    }));
+}
+
+/** Who moves the run next: a living worker, a person, whoever comes first, or nobody any more. */
+export type Head = 'owned' | 'waiting' | 'runnable' | 'ended';
+
+export function headOf(run: Run): Head {
+  if (run.outcome) return 'ended';
+  const step = lastStep(run);
+  const calls = openCalls(run);
+  if (step?.state === 'claimed' || calls.some((call) => call.state === 'running')) return 'owned';
+  if (run.cancel) return 'runnable';
+  if (step?.state === 'stalled') return 'waiting';
+  if (step?.state !== 'finished' || calls.some((call) => call.state === 'ready')) return 'runnable';
+  return calls.some(isWaiting) ? 'waiting' : 'runnable';
+}
+
+/** The calls that a person can move, in the order of the model. */
+export function waitingCalls(run: Run): Call[] {
+  return openCalls(run).filter(isWaiting);
+}
+
+/** The events that end a run whose `next` is 'done'. Waiting calls are cancelled with it. */
+export function ending(run: Run, at: number): Event[] {
+  const runId = run.started.runId;
+  const cancelled = openCalls(run)
+    .filter((call) => !isSettled(call))
+    .map((call): Event => ({ type: 'call-cancelled', runId, at, toolCallId: call.toolCallId }));
+  return [...cancelled, { type: 'run-ended', runId, at, outcome: outcomeOf(run) }];
+}
+
+/** The event that ends a run that was never stored and whose model call, or first store, failed. */
+export function failure(run: Run, error: RunError, at: number): Event[] {
+  const outcome = { ...outcomeOf(run), status: 'failed', finishReason: 'error', error } as const;
+  return [{ type: 'run-ended', runId: run.started.runId, at, outcome }];
+}
+
+function outcomeOf(run: Run): Outcome {
+  const summary = { text: lastText(run), usage: totalUsage(run) };
+  if (run.cancel) return { status: 'cancelled', finishReason: 'cancelled', ...summary, ...run.cancel };
+  const step = lastStep(run);
+  const finishReason =
+    step && step.calls.length > 0 ? 'max-steps' : (step?.response?.finishReason ?? 'other');
+  return { status: 'finished', finishReason, ...summary };
+}
+
+function lastText(run: Run): string {
+  return textOf(lastStep(run)?.response?.content ?? []);
+}
+
+/** The sum over all steps. Numbers are added, one level of detail objects too. */
+export function totalUsage(run: Run): JsonObject {
+  const total: Record<string, number | Record<string, number>> = {};
+  for (const step of run.steps) addUsage(total, step.response?.usage ?? {});
+  return total as JsonObject;
+}
+
+function addUsage(total: Record<string, number | Record<string, number>>, usage: JsonObject): void {
+  for (const [key, value] of Object.entries(usage)) {
+    if (typeof value === 'number') {
+      total[key] = ((total[key] as number | undefined) ?? 0) + value;
+    } else if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      const inner = (total[key] ?? {}) as Record<string, number>;
+      addUsage(inner, value as JsonObject);
+      total[key] = inner;
+    }
+  }
+}

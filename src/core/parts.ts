@@ -1,0 +1,69 @@
+/** What one leg brings to the loop: the agent's code as deployed now, and what the leg's caller passed (DESIGN §3). */
+import type { RequestContext } from './context.ts';
+import type { Holder, StoredOptions } from './event.ts';
+import type { Clock } from './log.ts';
+import type { Model } from './model.ts';
+import type { Policies } from './policy.ts';
+import type { Tool } from './tool.ts';
+
+/** A tool as an agent has it: under its id, with the key of the agent's record as an alias. */
+export interface NamedTool {
+  readonly tool: Tool;
+  readonly alias: string;
+}
+
+/** What a hook is told of a call. */
+export interface ToolHookContext {
+  readonly runId: string;
+  readonly agentId: string;
+  readonly toolCallId: string;
+  readonly toolName: string;
+  /** The arguments as they were shown and bound. */
+  readonly input: unknown;
+  readonly requestContext: RequestContext;
+}
+
+/** Functions around `execute`. They run after the decision, never before it. A hook that throws fails the call. */
+export interface ToolHooks {
+  /** May answer in place of the tool: `{ proceed: false, output }`. */
+  beforeToolCall?(
+    context: ToolHookContext,
+    // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only looks returns nothing
+  ): void | undefined | HookAnswer | Promise<void | undefined | HookAnswer>;
+  /** Called after `execute` returned (`output`) or threw (`error`). Not called when the call suspended itself. */
+  afterToolCall?(context: ToolHookContext & { readonly output?: unknown; readonly error?: unknown }): unknown;
+}
+
+export interface HookAnswer {
+  readonly proceed: false;
+  readonly output: unknown;
+}
+
+export interface Limits {
+  /** The most characters of JSON that the arguments, the payload and the result of a call may have. */
+  readonly jsonLength: number;
+}
+
+export interface Parts {
+  readonly me: Holder;
+  readonly model: Model;
+  /** By id. */
+  readonly tools: ReadonlyMap<string, NamedTool>;
+  readonly instructions: string | undefined;
+  readonly options: StoredOptions;
+  readonly policies: Policies;
+  readonly hooks: readonly ToolHooks[];
+  /** A copy of the request context for each reader. */
+  context(): RequestContext;
+  readonly workspace: unknown;
+  readonly clock: Clock;
+  readonly limits: Limits;
+  warn(message: string): void;
+}
+
+/** The tools that a step may call: the active ones, named by id or alias. */
+export function activeTools(parts: Parts): Map<string, NamedTool> {
+  const active = parts.options.activeTools;
+  if (active === undefined) return new Map(parts.tools);
+  return new Map([...parts.tools].filter(([id, { alias }]) => active.includes(id) || active.includes(alias)));
+}

@@ -1,0 +1,114 @@
+/**
+ * The prompt of the next model call, from the events alone: the input, then each step with one result for each of
+ * its calls, in order (invariant 6).
+ */
+import type { StepContent } from './event.ts';
+import type { JsonObject } from './json.ts';
+import type { Message, ModelOutput } from './message.ts';
+import { type Call, lastDecision, type Run, type Step } from './state.ts';
+
+export function messagesOf(run: Run): Message[] {
+  return [...run.started.messages, ...responseMessages(run)];
+}
+
+/** What the run added to its input: assistant and tool messages. Calls that still wait have no result yet. */
+export function responseMessages(run: Run): Message[] {
+  return run.steps.flatMap((step) => stepMessages(run, step));
+}
+
+function stepMessages(run: Run, step: Step): Message[] {
+  const content = (step.response?.content ?? []).flatMap((part) => assistantPart(run, part));
+  const calls = step.calls.map((id) => run.calls.get(id) as Call);
+  const results = calls.flatMap((call) => toolPart(call));
+  return [
+    ...(content.length > 0 ? [{ role: 'assistant', content } as const] : []),
+    ...(results.length > 0 ? [{ role: 'tool', content: results } as const] : []),
+  ];
+}
+
+function assistantPart(run: Run, part: StepContent): JsonObject[] {
+  switch (part.type) {
+    case 'text':
+      return part.text === '' && part.providerOptions === undefined ? [] : [part];
+    case 'reasoning':
+    case 'file':
+    case 'reasoning-file':
+    case 'custom':
+      return [part as JsonObject];
+    case 'source':
+      return [];
+    case 'call': {
+      const { request, toolName } = run.calls.get(part.toolCallId) as Call;
+      const asked = request.approvalId;
+      return [
+        {
+          type: 'tool-call',
+          toolCallId: part.toolCallId,
+          toolName,
+          input: request.raw,
+          ...(asked === undefined ? {} : { providerExecuted: true }),
+          ...(request.providerOptions ? { providerOptions: request.providerOptions } : {}),
+        },
+        ...(asked === undefined
+          ? []
+          : [{ type: 'tool-approval-request', approvalId: asked, toolCallId: part.toolCallId }]),
+      ];
+    }
+    case 'provider-call': {
+      const { raw, type: _type, ...rest } = part;
+      return [{ type: 'tool-call', ...rest, input: raw, providerExecuted: true }];
+    }
+    case 'provider-result': {
+      const { result, isError, type: _type, ...rest } = part;
+      return [
+        { type: 'tool-result', ...rest, output: { type: isError ? 'error-json' : 'json', value: result } },
+      ];
+    }
+  }
+}
+
+function toolPart(call: Call): JsonObject[] {
+  const output = modelOutputOf(call);
+  if (output === undefined) return [];
+  const { approvalId } = call.request;
+  if (approvalId !== undefined) {
+    const reason = call.decisions.at(-1)?.reason;
+    return [
+      {
+        type: 'tool-approval-response',
+        approvalId,
+        approved: call.state === 'finished',
+        providerExecuted: true,
+        ...(reason === undefined ? {} : { reason }),
+      },
+    ];
+  }
+  return [{ type: 'tool-result', toolCallId: call.toolCallId, toolName: call.toolName, output }];
+}
+
+/** What the model reads as the result of a settled call; undefined while it is open. */
+export function modelOutputOf(call: Call): (ModelOutput & JsonObject) | undefined {
+  switch (call.state) {
+    case 'finished':
+      if (call.modelOutput) return call.modelOutput as ModelOutput & JsonObject;
+      return typeof call.result === 'string'
+        ? { type: 'text', value: call.result }
+        : { type: 'json', value: call.result ?? null };
+    case 'failed':
+      return { type: 'error-text', value: call.error?.message ?? 'The call failed.' };
+    case 'declined':
+      return { type: 'execution-denied', reason: declinedText(call) };
+    case 'cancelled':
+      return { type: 'execution-denied', reason: 'The run was cancelled before this call was carried out.' };
+    default:
+      return undefined;
+  }
+}
+
+/** The plain words by which the model learns of a decline. Nothing ever reads them back. */
+function declinedText(call: Call): string {
+  const reason = lastDecision(call)?.reason;
+  return call.request.gate === 'held' && call.stop === 1
+    ? `A person declined this call; it was not carried out.${reason ? ` Reason: ${reason}` : ''}`
+    : `A person declined to answer what this call asked for; it was not completed.${reason ? ` Reason: ${reason}` : ''}`;
+}

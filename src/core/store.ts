@@ -1,0 +1,166 @@
+/**
+ * The port to where paused runs live. Every adapter runs the contract suite of `countersign/testing`; each sentence
+ * here that says must is a test there.
+ */
+import type { CallError, Outcome, Person, Verdict } from './event.ts';
+import type { Json } from './json.ts';
+import type { Head } from './next.ts';
+
+/** A call that a person can move, as the index keeps it. Arguments stay in the events: `requestSeq` points there. */
+export interface OpenCall {
+  readonly runId: string;
+  readonly toolCallId: string;
+  readonly stop: number;
+  readonly kind: 'held' | 'suspended' | 'interrupted';
+  readonly toolName: string;
+  readonly since: number;
+  readonly requestSeq: number;
+  readonly stopSeq: number;
+}
+
+/** The one row of a stored run. */
+export interface HeadRow {
+  readonly agentId: string;
+  readonly threadId?: string | undefined;
+  readonly resourceId?: string | undefined;
+  readonly head: Head;
+  /** The workers that the open claims name. */
+  readonly workers: readonly string[];
+  /** When the newest stop of a held or suspended call began; absent when there is none. Likewise the others. */
+  readonly suspendedSince?: number | undefined;
+  readonly interruptedSince?: number | undefined;
+  readonly stalledSince?: number | undefined;
+}
+
+export interface RecordedOutcome {
+  readonly state: 'finished' | 'failed' | 'declined' | 'cancelled' | 'suspended' | 'interrupted';
+  readonly at: number;
+  /** Left out above 16 KB, with `truncated`. */
+  readonly result?: Json;
+  readonly error?: CallError;
+  readonly truncated?: true;
+}
+
+/** What is kept of a decision after its run is gone. One for each (run, call, stop). */
+export interface DecisionRecord {
+  readonly runId: string;
+  readonly toolCallId: string;
+  readonly stop: number;
+  readonly agentId: string;
+  readonly toolName: string;
+  readonly verdict: Verdict | 'cancel';
+  readonly at: number;
+  readonly by?: Person;
+  readonly reason?: string;
+  readonly decisionId?: string;
+  readonly addressed?: 'latest';
+  readonly fingerprint: string;
+  /** Left out above 16 KB. */
+  readonly args?: Json;
+  readonly data?: Json;
+  readonly outcome?: RecordedOutcome;
+}
+
+export interface Batch {
+  /** Unique. A write whose id is already stored for this run has succeeded before. */
+  readonly id: string;
+  readonly runId: string;
+  readonly expectedVersion: number;
+  /** The texts of the events, in order. */
+  readonly events: readonly string[];
+  readonly head: HeadRow;
+  readonly opened: readonly OpenCall[];
+  /** Calls that left the index. */
+  readonly closed: readonly { readonly toolCallId: string }[];
+  readonly records: readonly DecisionRecord[];
+  readonly outcomes: readonly {
+    readonly toolCallId: string;
+    readonly stop: number;
+    readonly outcome: RecordedOutcome;
+  }[];
+  /** Whether a power cut must not lose it (DESIGN §10). */
+  readonly durability: 'full' | 'relaxed';
+}
+
+export type Written =
+  | { readonly ok: true; readonly version: number }
+  | { readonly ok: false; readonly why: 'exists' | 'conflict' | 'gone' };
+
+export interface OpenRun {
+  readonly kind: 'open';
+  readonly version: number;
+  /** The texts of the events after the version that was asked for. */
+  readonly events: readonly string[];
+}
+
+export interface EndedRun {
+  readonly kind: 'ended';
+  readonly runId: string;
+  readonly agentId: string;
+  readonly threadId?: string | undefined;
+  readonly resourceId?: string | undefined;
+  readonly at: number;
+  readonly outcome: Outcome;
+  readonly records: readonly DecisionRecord[];
+}
+
+export type ListStatus = 'suspended' | 'interrupted' | 'stalled' | 'running' | 'all';
+
+export interface ListQuery {
+  readonly agentId?: string | undefined;
+  readonly threadId?: string | undefined;
+  readonly resourceId?: string | undefined;
+  readonly status: ListStatus;
+  /** Milliseconds since 1970, both included, on the newest stop. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+  readonly limit: number;
+  readonly offset?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+export interface ListedRun {
+  readonly runId: string;
+  readonly agentId: string;
+  readonly threadId?: string | undefined;
+  readonly resourceId?: string | undefined;
+  readonly status: Exclude<ListStatus, 'all'>;
+  readonly since: number;
+  /** The calls that the status asks for, in the order of the model, with the texts of the events they refer to. */
+  readonly calls: readonly {
+    readonly call: OpenCall;
+    readonly request: string;
+    readonly suspension?: string | undefined;
+  }[];
+}
+
+export interface ListPage {
+  /** Newest stop first. */
+  readonly runs: readonly ListedRun[];
+  /** Exact up to 1,000. */
+  readonly total: number;
+  readonly totalIsAtLeast?: true;
+  readonly cursor?: string;
+}
+
+/**
+ * A store of runs. Every write is one transaction: all of the batch or nothing. It must never write when the
+ * version is not the expected one, never make an ended or removed run anew, and never change what it is given.
+ * It rejects only when the database fails; lost races are values.
+ */
+export interface Store {
+  readonly id: string;
+  /** False when the runs are gone with the process. */
+  readonly persistent: boolean;
+  /** The first write of a run. 'exists' when the id is there, open or ended. */
+  create(batch: Batch): Promise<Written>;
+  /** A later write. 'conflict' when the version is another, 'gone' when the run ended or never was. */
+  append(batch: Batch): Promise<Written>;
+  /** The last write: removes events and index, keeps the decision records and one outcome row. */
+  remove(batch: Batch, outcome: Outcome, at: number): Promise<Written>;
+  /** The run's events after a version (0: all), or how it ended, or nothing. */
+  load(runId: string, after: number): Promise<OpenRun | EndedRun | undefined>;
+  /** Open runs by status. Must cost the same however many runs wait. */
+  list(query: ListQuery): Promise<ListPage>;
+  close(): Promise<void>;
+}
