@@ -3,10 +3,10 @@
  * when somebody else moves the run next. `stream`, `generate`, decisions and recovery all come through here.
  */
 import { isCountersignError, messageOf } from './errors.ts';
-import type { Event, RunError } from './event.ts';
+import type { Event, Holder, RunError } from './event.ts';
 import { executeCall } from './execute.ts';
 import { callIds, gateResponse } from './gate.ts';
-import type { RunLog } from './log.ts';
+import type { Clock, RunLog } from './log.ts';
 import type { ModelRequest, ModelResponse, ResponseDelta, ToolDescription } from './model.ts';
 import { ending, failure, isMine, next } from './next.ts';
 import { activeTools, type Parts } from './parts.ts';
@@ -62,6 +62,11 @@ async function loop(log: RunLog, parts: Parts, abortSignal: AbortSignal): Promis
         return;
     }
   }
+}
+
+/** Ends the run if nothing more may happen in it. */
+export async function finishRun(log: RunLog, me: Holder, clock: Clock): Promise<void> {
+  await log.commit((run) => (next(run, me) === 'done' ? ending(run, clock.now()) : []), { persist: true });
 }
 
 async function callStep(log: RunLog, call: Call, parts: Parts, abortSignal: AbortSignal): Promise<void> {

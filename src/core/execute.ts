@@ -2,7 +2,7 @@
  * Owns the way of one claimed call through `execute`: everything is checked again, and whatever happens becomes one
  * event (DESIGN §4.5–8). Never throws.
  */
-import { messageOf } from './errors.ts';
+import { CountersignError, messageOf } from './errors.ts';
 import type { CallError, Event } from './event.ts';
 import { clone } from './gate.ts';
 import { type Json, sha256, toJson } from './json.ts';
@@ -123,10 +123,15 @@ async function withHooks(
   } catch (thrown) {
     return failed('tool-failed', `The tool ran, but afterToolCall failed: ${messageOf(thrown)}`);
   }
-  return finish(execution, tool, output);
+  return finish(execution, tool, input, output);
 }
 
-async function finish({ parts, call }: Execution, tool: Tool, output: unknown): Promise<CallOutcome> {
+async function finish(
+  { parts, call }: Execution,
+  tool: Tool,
+  input: unknown,
+  output: unknown,
+): Promise<CallOutcome> {
   const valid = await validate(tool.outputSchema, output);
   if (!valid.ok) {
     return failed(
@@ -138,7 +143,7 @@ async function finish({ parts, call }: Execution, tool: Tool, output: unknown): 
   let modelOutput: ModelOutput | undefined;
   try {
     result = toJson(valid.value, `result of tool "${call.toolName}"`);
-    const forModel = await tool.toModelOutput?.(valid.value);
+    const forModel = await tool.toModelOutput?.(valid.value, { toolCallId: call.toolCallId, input });
     modelOutput = forModel && (toJson(forModel, 'toModelOutput') as unknown as ModelOutput);
   } catch (thrown) {
     return failed('invalid-output', `The tool ran, but its output cannot be kept: ${messageOf(thrown)}`);
@@ -228,6 +233,15 @@ function writerOf(toolCallId: string, pass: Execution['pass']): ToolWriter {
       pass({ type: 'tool-output', payload: { toolCallId, output: toJson(output, 'writer.write()') } });
     },
     async custom(chunk) {
+      if (!chunk.type.startsWith('data-')) {
+        throw new CountersignError(
+          'invalid-option',
+          `writer.custom() was given a chunk of type "${chunk.type}".`,
+          {
+            expected: "a type that begins with 'data-'",
+          },
+        );
+      }
       pass(toJson(chunk, 'writer.custom()') as unknown as Passing);
     },
   };

@@ -8,6 +8,7 @@ import { canonicalJson, type Json, type JsonObject, sha256, toJson } from './jso
 import type { ModelResponse, ResponsePart } from './model.ts';
 import { activeTools, type NamedTool, type Parts } from './parts.ts';
 import { isHeld } from './policy.ts';
+import { messagesOf } from './prompt.ts';
 import { validate } from './schema.ts';
 import type { Run } from './state.ts';
 
@@ -39,7 +40,7 @@ export async function gateResponse(
   const offered = activeTools(parts);
   const requests = await Promise.all(
     asked.map(async ({ part, toolCallId }): Promise<CallRequested> => {
-      const judged = await judge(part, offered, parts);
+      const judged = await judge(run, part, toolCallId, offered, parts);
       return { type: 'call-requested', runId, at, toolCallId, step, toolName: part.toolName, ...judged };
     }),
   );
@@ -61,7 +62,13 @@ export async function gateResponse(
 
 type Judged = Omit<CallRequested, 'type' | 'runId' | 'at' | 'toolCallId' | 'step' | 'toolName'>;
 
-async function judge(part: CallPart, offered: Map<string, NamedTool>, parts: Parts): Promise<Judged> {
+async function judge(
+  run: Run,
+  part: CallPart,
+  toolCallId: string,
+  offered: Map<string, NamedTool>,
+  parts: Parts,
+): Promise<Judged> {
   const extras = part.providerOptions ? { providerOptions: part.providerOptions } : {};
   const named = offered.get(part.toolName);
   const refuse = async (code: CallError['code'], message: string): Promise<Judged> => ({
@@ -100,8 +107,9 @@ async function judge(part: CallPart, offered: Map<string, NamedTool>, parts: Par
   if (JSON.stringify(args).length > parts.limits.jsonLength) {
     return refuse('too-large', `The arguments are larger than ${parts.limits.jsonLength} characters.`);
   }
+  const { runId } = run.started;
   const held = await isHeld(
-    { ...named, input: valid.value, args },
+    { ...named, runId, toolCallId, messages: () => messagesOf(run), input: valid.value, args },
     parts.policies,
     parts.context,
     parts.workspace,

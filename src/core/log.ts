@@ -65,6 +65,7 @@ export interface LogPorts {
   readonly clock: Clock;
   /** Makes a batch id that no other worker makes. */
   newBatchId(): string;
+  warn(message: string): void;
 }
 
 /** The log of a run that begins. Nothing is stored before it must be. */
@@ -170,6 +171,8 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
           doubtful = unstored === undefined;
           throw storeFailed(runId, cause);
         }
+        if (attempt === 3)
+          ports.warn(`Run ${runId}: the store does not answer; a result is kept and tried again.`);
         await clock.sleep(Math.min(20 * 2 ** attempt, 5000));
       }
     }

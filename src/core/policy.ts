@@ -5,6 +5,7 @@
 import type { RequestContext } from './context.ts';
 import { CountersignError } from './errors.ts';
 import type { Json } from './json.ts';
+import type { Message } from './message.ts';
 import type { Tool } from './tool.ts';
 
 /** What a run-level policy function is given (specification: conditional approval). */
@@ -58,6 +59,9 @@ export function needsPerson(words: {
 }
 
 export interface GatedCall {
+  readonly runId: string;
+  readonly toolCallId: string;
+  messages(): readonly Message[];
   readonly tool: Tool;
   /** The key under which the agent has the tool: policies are asked with each of its names. */
   readonly alias: string;
@@ -77,9 +81,12 @@ export async function isHeld(
   const given = { requestContext: context().toObject(), workspace };
   const { requireApproval } = tool;
   if (requireApproval !== undefined) {
+    const { runId, toolCallId } = call;
     const own =
       typeof requireApproval === 'function'
-        ? await askSafely(() => requireApproval(call.input, given))
+        ? await askSafely(() =>
+            requireApproval(call.input, { ...given, runId, toolCallId, messages: call.messages() }),
+          )
         : requireApproval;
     return needsPerson({ holdEverything: false, own, policies: [] });
   }

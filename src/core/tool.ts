@@ -50,6 +50,10 @@ export interface ToolContext<Suspend = unknown, Resume = unknown> {
 
 /** What a tool's own policy function is given beside the input. */
 export interface ApprovalContext {
+  readonly runId: string;
+  readonly toolCallId: string;
+  /** The prompt that led to this call. */
+  readonly messages: readonly Message[];
   readonly requestContext: Record<string, unknown>;
   readonly workspace: unknown;
 }
@@ -86,7 +90,12 @@ export interface ToolOptions<
   readonly strict?: boolean | undefined;
   readonly providerOptions?: JsonObject | undefined;
   /** What the model reads in place of the result. Made once, when the call finishes. */
-  readonly toModelOutput?: ((output: SchemaOutput<Output>) => MaybePromise<ModelOutput>) | undefined;
+  readonly toModelOutput?:
+    | ((
+        output: SchemaOutput<Output>,
+        call: { toolCallId: string; input: unknown },
+      ) => MaybePromise<ModelOutput>)
+    | undefined;
   /** Left out, the call waits for a person (or a client) to give its output as resume data. */
   readonly execute?:
     | ((
@@ -115,7 +124,7 @@ export interface Tool {
   /** A tool of the provider, offered as it is. Where the provider runs it, there is no `execute` here. */
   readonly provider?: { readonly executed: boolean; readonly tool: object } | undefined;
   readonly requireApproval?: boolean | OwnPolicy | undefined;
-  toModelOutput?(output: unknown): MaybePromise<ModelOutput>;
+  toModelOutput?(output: unknown, call: { toolCallId: string; input: unknown }): MaybePromise<ModelOutput>;
   execute?(inputData: unknown, context: ToolContext): unknown;
   /** The JSON Schema of the input, made once. */
   inputJsonSchema(): Promise<JsonObject>;

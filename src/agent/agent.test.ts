@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { Agent, createTool, isCountersignError, type MessagesInput } from '../index.ts';
+import { type Script, scriptedModel } from '../testing/scripted-model.ts';
+
+const question: MessagesInput = 'Delete record abc-123';
+
+function deleteAgent(script: Script) {
+  const deleted: string[] = [];
+  const deleteTool = createTool({
+    id: 'delete-record',
+    description: 'Delete a record by ID',
+    inputSchema: z.object({ id: z.string() }),
+    outputSchema: z.object({ deleted: z.boolean() }),
+    requireApproval: true,
+    execute: async ({ id }) => {
+      deleted.push(id);
+      return { deleted: true };
+    },
+  });
+  const model = scriptedModel(script);
+  const agent = new Agent({ id: 'my-agent', name: 'My Agent', model, tools: { deleteTool } });
+  return { agent, deleted, model };
+}
+
+const askToDelete: Script = [
+  { text: 'Let me. ', calls: [{ toolName: 'delete-record', args: { id: 'abc-123' } }] },
+  'It is gone.',
+];
+
+/** The types of a stream's chunks, runs of one type as one. */
+async function typesOf(stream: { fullStream: AsyncIterable<{ type: string }> }): Promise<string[]> {
+  const types: string[] = [];
+  for await (const { type } of stream.fullStream) if (types.at(-1) !== type) types.push(type);
+  return types;
+}
+
+describe('a held call', () => {
+  test('is announced, waits, and runs once when it is approved', async () => {
+    const { agent, deleted } = deleteAgent(askToDelete);
+    const stream = await agent.stream(question);
+    let printed = '';
+    for await (const chunk of stream.fullStream) {
+      if (chunk.type === 'tool-call-approval') {
+        expect(deleted).toEqual([]);
+        expect(chunk.payload).toMatchObject({ toolName: 'delete-record', args: { id: 'abc-123' }, stop: 1 });
+        const approved = await agent.approveToolCall({ runId: stream.runId });
+        for await (const text of approved.textStream) printed += text;
+      }
+    }
+    expect(deleted).toEqual(['abc-123']);
+    expect(printed).toBe('It is gone.');
+    expect(await stream.finishReason).toBe('suspended');
+  });
+
+  test('tells both legs in the grammar start … finish', async () => {
+    const { agent } = deleteAgent(askToDelete);
+    const stream = await agent.stream(question);
+    expect(await typesOf(stream)).toEqual([
+      'start',
+      'step-start',
+      'text-start',
+      'text-delta',
+      'text-end',
+      'tool-call-input-streaming-start',
+      'tool-call-delta',
+      'tool-call-input-streaming-end',
+      'tool-call',
+      'tool-call-approval',
+      'finish',
+    ]);
+    const approved = await agent.approveToolCall({ runId: stream.runId });
+    expect(await typesOf(approved)).toEqual([
+      'start',
+      'tool-call',
+      'tool-result',
+      'step-finish',
+      'step-start',
+      'text-start',
+      'text-delta',
+      'text-end',
+      'step-finish',
+      'finish',
+    ]);
+    expect(await approved.text).toBe('It is gone.');
+    expect(await approved.totalText).toBe('Let me. It is gone.');
+  });
+
+  test('does not run when it is declined, and the model is told why', async () => {
+    const { agent, deleted, model } = deleteAgent(askToDelete);
+    const output = await agent.generate(question);
+    expect(output.finishReason).toBe('suspended');
+    if (output.finishReason !== 'suspended') return;
+    const declined = await agent.declineToolCallGenerate({
+      runId: output.runId,
+      toolCallId: output.suspendPayload.toolCallId,
+      reason: 'not today',
+    });
+    expect(declined.text).toBe('It is gone.');
+    expect(deleted).toEqual([]);
+    expect(JSON.stringify(model.calls[1]?.prompt)).toContain('not today');
+  });
+
+  test('is listed while it waits, and decided once', async () => {
+    const { agent, deleted } = deleteAgent(askToDelete);
+    const { runId } = await agent.generate(question);
+    const { runs, total } = await agent.listSuspendedRuns();
+    expect(total).toBe(1);
+    expect(runs[0]).toMatchObject({ runId, status: 'suspended' });
+    expect(runs[0]?.toolCalls[0]).toMatchObject({
+      toolName: 'delete-record',
+      args: { id: 'abc-123' },
+      requiresApproval: true,
+    });
+    const decisions = await Promise.allSettled([
+      agent.approveToolCallGenerate({ runId }),
+      agent.approveToolCallGenerate({ runId }),
+      agent.declineToolCallGenerate({ runId }),
+    ]);
+    expect(decisions.filter((decision) => decision.status === 'fulfilled')).toHaveLength(1);
+    for (const decision of decisions) {
+      if (decision.status === 'rejected')
+        expect(isCountersignError(decision.reason, 'already-decided')).toBe(true);
+    }
+    expect(deleted).toEqual(['abc-123']);
+    expect((await agent.listSuspendedRuns({ status: 'all' })).total).toBe(0);
+    await expect(agent.approveToolCall({ runId })).rejects.toMatchObject({ code: 'already-decided' });
+  });
+});

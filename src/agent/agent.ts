@@ -1,0 +1,170 @@
+/** `Agent`: the names of the specification over the one loop. The only place that puts the layers together. */
+import { CountersignError } from '../core/errors.ts';
+import type { Model } from '../core/model.ts';
+import { messagesFromUi, modelOf } from '../models/ai-sdk.ts';
+import type { ModelInput } from '../models/model-input.ts';
+import { InMemoryStore } from '../store/memory.ts';
+import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../stream/output.ts';
+import { cancelRun, continueRun, decideCall, startRun } from './legs.ts';
+import { type ListOptions, listRuns, type SuspendedRuns } from './list.ts';
+import {
+  type CancelOptions,
+  type ContinueOptions,
+  checkOptions,
+  type DecisionOptions,
+  type RunOptions,
+} from './options.ts';
+import { namedTools } from './prepare.ts';
+import type { AgentConfig, AgentCore, Binding, MessagesInput, UiMessageInput } from './types.ts';
+import { openWorker, systemClock } from './worker.ts';
+
+/** Lets a registry bind an agent to its store. */
+export const bindAgent: unique symbol = Symbol('countersign.bind');
+
+/**
+ * An agent whose sensitive tool calls wait for a person (specification: quickstart). It works alone, with runs that
+ * live in this process; given to a `Countersign` registry, they live in its store.
+ * @throws `invalid-agent`, `invalid-tool`, `invalid-option` at construction.
+ */
+export class Agent {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly #core: AgentCore;
+  #binding: Binding | undefined;
+
+  constructor(config: AgentConfig) {
+    check(config);
+    this.id = config.id;
+    this.name = config.name ?? config.id;
+    this.description = config.description;
+    const models = new Map<ModelInput, Model>();
+    this.#core = {
+      id: config.id,
+      config,
+      defaultOptions: config.defaultOptions ?? {},
+      secretContext: config.secretContext ?? [],
+      binding: () => (this.#binding ??= ownBinding(config.id)),
+      whenSeveralWait: () => config.whenSeveralWait ?? this.#core.binding().whenSeveralWait ?? 'latest',
+      model(input) {
+        const model = models.get(input) ?? modelOf(input);
+        models.set(input, model);
+        return model;
+      },
+      messages: async (input) =>
+        (isUi(input) ? messagesFromUi(Array.isArray(input) ? input : [input]) : input) as never,
+    };
+  }
+
+  /** Answers messages. The stream ends when the run waits for a person, or has ended. */
+  async stream(messages: MessagesInput, options: RunOptions = {}): Promise<AgentStream> {
+    return streamOf(await startRun(this.#core, messages, options));
+  }
+
+  /** As `stream`, collected. Rejects when the run failed before it ever paused. */
+  async generate(messages: MessagesInput, options: RunOptions = {}): Promise<AgentOutput> {
+    return outputOf(await startRun(this.#core, messages, options));
+  }
+
+  /**
+   * Approves a held call: it runs at most once, with exactly the arguments that were announced. Resolves when the
+   * decision is stored.
+   * @throws `already-decided`, `call-not-found`, `needs-data`, `fingerprint-mismatch`, `stop-mismatch`,
+   * `option-missing`, `run-not-found`, `run-ended`; then nothing happens.
+   */
+  async approveToolCall(options: DecisionOptions): Promise<AgentStream> {
+    return streamOf(await decideCall(this.#core, 'approve', options));
+  }
+
+  /** Declines a held or suspended call: it never runs (again), and the model is told, with the reason. */
+  async declineToolCall(options: DecisionOptions): Promise<AgentStream> {
+    return streamOf(await decideCall(this.#core, 'decline', options));
+  }
+
+  async approveToolCallGenerate(options: DecisionOptions): Promise<AgentOutput> {
+    return outputOf(await decideCall(this.#core, 'approve', options));
+  }
+
+  async declineToolCallGenerate(options: DecisionOptions): Promise<AgentOutput> {
+    return outputOf(await decideCall(this.#core, 'decline', options));
+  }
+
+  /**
+   * Resumes a call that suspended itself, with data for its `resumeSchema`. On a held call, exactly
+   * `{ approved: boolean, reason? }` decides it.
+   * @throws `invalid-resume-data` (the call keeps waiting), `needs-verdict`, and what `approveToolCall` throws.
+   */
+  async resumeStream(data: unknown, options: DecisionOptions): Promise<AgentStream> {
+    return streamOf(await decideCall(this.#core, 'resume', options, { value: data }));
+  }
+
+  async resumeGenerate(data: unknown, options: DecisionOptions): Promise<AgentOutput> {
+    return outputOf(await decideCall(this.#core, 'resume', options, { value: data }));
+  }
+
+  /** Tries the failed model call of a stalled run again. What was executed stays executed. */
+  async continueRun(options: ContinueOptions): Promise<AgentStream> {
+    return streamOf(await continueRun(this.#core, options));
+  }
+
+  async continueRunGenerate(options: ContinueOptions): Promise<AgentOutput> {
+    return outputOf(await continueRun(this.#core, options));
+  }
+
+  /**
+   * Ends a run. Waiting calls are cancelled; running ones are told, awaited and recorded ('cancelling' until then).
+   * @throws `run-not-found`, `run-ended`.
+   */
+  async cancelRun(options: CancelOptions): Promise<{ runId: string; status: 'cancelled' | 'cancelling' }> {
+    return cancelRun(this.#core, options);
+  }
+
+  /** This agent's runs that wait, from the store (specification: resume after a restart). */
+  async listSuspendedRuns(options: ListOptions = {}): Promise<SuspendedRuns> {
+    return listRuns(this.#core, options);
+  }
+
+  /** @internal */
+  [bindAgent](binding: Binding): void {
+    if (this.#binding) {
+      throw new CountersignError('invalid-agent', `The agent "${this.id}" has a store already.`, {
+        agentId: this.id,
+        expected: 'an agent that is in no other registry and has not run yet',
+      });
+    }
+    this.#binding = binding;
+  }
+}
+
+function check(config: AgentConfig): void {
+  const refuse = (what: string, expected: string): never => {
+    throw new CountersignError('invalid-agent', what, { agentId: String(config?.id), expected });
+  };
+  if (typeof config?.id !== 'string' || config.id === '') refuse('The agent has no id.', 'id: a string');
+  if (config.model === undefined || config.model === null) {
+    refuse(`Agent "${config.id}" has no model.`, "model: 'provider/model' or a model object of the AI SDK");
+  }
+  if (config.tools !== undefined && typeof config.tools !== 'function') namedTools(config.tools, config);
+  if (config.defaultOptions) checkOptions(config.defaultOptions);
+}
+
+function ownBinding(agentId: string): Binding {
+  let warned = false;
+  const warn = (message: string): void => console.warn(`[countersign] ${message}`);
+  return {
+    worker: openWorker(new InMemoryStore(), systemClock, warn),
+    warnOfMemory() {
+      if (warned) return;
+      warned = true;
+      warn(
+        `Agent "${agentId}" paused, and its runs live in this process only. ` +
+          'Put it into new Countersign({ agents, storage }) to keep them over a restart.',
+      );
+    },
+  };
+}
+
+function isUi(input: MessagesInput): input is UiMessageInput | readonly UiMessageInput[] {
+  const first: unknown = Array.isArray(input) ? input[0] : input;
+  return typeof first === 'object' && first !== null && 'parts' in first && !('content' in first);
+}

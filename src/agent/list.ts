@@ -1,0 +1,139 @@
+/** What waits, from the store alone: a reviewer's page after any restart (specification: resume after a restart). */
+import { CountersignError } from '../core/errors.ts';
+import { type CallRequested, type CallSuspended, eventFrom } from '../core/event.ts';
+import type { SuspendPayload } from '../core/policy.ts';
+import type { ListedRun, ListStatus, OpenCall } from '../core/store.ts';
+import { decisionSchema } from '../stream/chunk.ts';
+import type { AgentCore } from './types.ts';
+
+export interface ListOptions {
+  readonly threadId?: string | undefined;
+  readonly resourceId?: string | undefined;
+  /** On `suspendedAt`, both included. */
+  readonly fromDate?: Date | undefined;
+  readonly toDate?: Date | undefined;
+  /** Default 'suspended': runs with calls that a decision can move now. */
+  readonly status?: ListStatus | undefined;
+  /** Runs per page, 1 to 1,000. Default 100. */
+  readonly perPage?: number | undefined;
+  /** From 0. For deeper pages use `cursor`. */
+  readonly page?: number | undefined;
+  /** The `cursor` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+export interface ListedCall {
+  readonly toolCallId: string;
+  readonly stop: number;
+  readonly state: 'held' | 'suspended' | 'interrupted';
+  readonly toolName: string;
+  readonly args: SuspendPayload;
+  /** True: approve or decline. False: resume with data. */
+  readonly requiresApproval: boolean;
+  readonly fingerprint: string;
+  readonly suspendPayload?: SuspendPayload;
+  /** JSON Schema, as a JSON string, of what decides or resumes. */
+  readonly resumeSchema?: string;
+}
+
+export interface SuspendedRun {
+  readonly runId: string;
+  readonly status: Exclude<ListStatus, 'all'>;
+  readonly threadId?: string;
+  readonly resourceId?: string;
+  /** When its newest stop began. */
+  readonly suspendedAt: Date;
+  readonly toolCalls: readonly ListedCall[];
+}
+
+export interface SuspendedRuns {
+  /** Newest stop first. */
+  readonly runs: readonly SuspendedRun[];
+  /** How many runs there are; exact up to 1,000. */
+  readonly total: number;
+  readonly totalIsAtLeast?: true;
+  /** Given when there is another page. */
+  readonly cursor?: string;
+}
+
+const statuses = ['suspended', 'interrupted', 'stalled', 'running', 'all'];
+
+export async function listRuns(agent: AgentCore, options: ListOptions): Promise<SuspendedRuns> {
+  const {
+    perPage = 100,
+    page = 0,
+    status = 'suspended',
+    cursor,
+    threadId,
+    resourceId,
+    fromDate,
+    toDate,
+  } = options;
+  const refuse = (name: string, expected: string): never => {
+    throw new CountersignError('invalid-option', `The option ${name} is malformed.`, { expected });
+  };
+  if (!Number.isInteger(perPage) || perPage < 1 || perPage > 1000)
+    refuse('perPage', 'a whole number from 1 to 1,000');
+  if (!Number.isInteger(page) || page < 0) refuse('page', 'a whole number from 0');
+  if (!statuses.includes(status)) refuse('status', statuses.join(', '));
+  for (const [name, value] of Object.entries({ fromDate, toDate })) {
+    if (value !== undefined && !(value instanceof Date && Number.isFinite(value.getTime())))
+      refuse(name, 'a Date');
+  }
+  const found = await agent.binding().worker.store.list({
+    agentId: agent.id,
+    threadId,
+    resourceId,
+    status,
+    from: fromDate?.getTime(),
+    to: toDate?.getTime(),
+    limit: perPage,
+    offset: page * perPage,
+    cursor,
+  });
+  return {
+    runs: found.runs.map(suspendedRun),
+    total: found.total,
+    ...(found.totalIsAtLeast ? { totalIsAtLeast: true } : {}),
+    ...(found.cursor === undefined ? {} : { cursor: found.cursor }),
+  };
+}
+
+function suspendedRun({ runId, status, threadId, resourceId, since, calls }: ListedRun): SuspendedRun {
+  return {
+    runId,
+    status,
+    ...(threadId === undefined ? {} : { threadId }),
+    ...(resourceId === undefined ? {} : { resourceId }),
+    suspendedAt: new Date(since),
+    toolCalls: calls.map(({ call, request, suspension }) =>
+      listedCall(
+        call,
+        eventFrom(request) as CallRequested,
+        suspension === undefined ? undefined : (eventFrom(suspension) as CallSuspended),
+      ),
+    ),
+  };
+}
+
+function listedCall(
+  call: OpenCall,
+  request: CallRequested,
+  suspension: CallSuspended | undefined,
+): ListedCall {
+  const resumeSchema =
+    call.kind === 'held'
+      ? decisionSchema
+      : suspension?.resumeSchema && JSON.stringify(suspension.resumeSchema);
+  return {
+    toolCallId: call.toolCallId,
+    stop: call.stop,
+    state: call.kind,
+    toolName: call.toolName,
+    args: request.args === undefined ? request.raw : request.args,
+    requiresApproval: call.kind === 'held',
+    fingerprint: request.fingerprint,
+    ...(suspension ? { suspendPayload: suspension.payload } : {}),
+    ...(resumeSchema ? { resumeSchema } : {}),
+  };
+}

@@ -1,0 +1,179 @@
+/** The options of `stream`, `generate` and of decisions: their types, their checks, and what of them is stored. */
+import type { RequestContext } from '../core/context.ts';
+import { CountersignError } from '../core/errors.ts';
+import type { Person, StoredOptions } from '../core/event.ts';
+import { type JsonObject, toJson } from '../core/json.ts';
+import type { ToolChoice } from '../core/model.ts';
+import type { ToolHooks } from '../core/parts.ts';
+import type { PolicyOption } from '../core/policy.ts';
+import type { ModelInput } from '../models/model-input.ts';
+import type { LegCallbacks } from '../stream/callbacks.ts';
+
+/** What each leg's caller may pass, and must pass again where it could not be stored (DESIGN §3, legs). */
+export interface LegOptions extends LegCallbacks {
+  /**
+   * `true` holds every call of the run; a function holds the calls for which it says `true` (or throws). `false` is
+   * the absence of a policy.
+   */
+  readonly requireToolApproval?: PolicyOption;
+  /** Run hooks, after the agent's. */
+  readonly hooks?: ToolHooks | undefined;
+  readonly requestContext?: RequestContext | undefined;
+  /** In place of the agent's model. An object cannot be stored. */
+  readonly model?: ModelInput | undefined;
+  readonly instructions?: string | undefined;
+  /** The only tools that the model is offered, by id or key. */
+  readonly activeTools?: readonly string[] | undefined;
+  readonly toolChoice?: ToolChoice | undefined;
+  /** Temperature, maxOutputTokens and the like: the AI SDK's call settings. */
+  readonly modelSettings?: Record<string, unknown> | undefined;
+  readonly providerOptions?: Record<string, unknown> | undefined;
+  /** Cancels the run while this leg is open; afterwards it does nothing. */
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+/** Options of `stream` and `generate`. */
+export interface RunOptions extends LegOptions {
+  /** Model calls over the whole run, pauses or not. Default 20. */
+  readonly maxSteps?: number | undefined;
+  /** Tool calls of one step that run at the same time. Default 10. */
+  readonly toolCallConcurrency?: number | undefined;
+  /** How often a model call that failed in a retryable way is tried again. Default 2. */
+  readonly maxRetries?: number | undefined;
+  /** Your own id for the run. It must be new. */
+  readonly runId?: string | undefined;
+  /** The conversation that the run belongs to: stored with it, and found by it. */
+  readonly memory?:
+    | { readonly thread: string | { readonly id: string }; readonly resource?: string | undefined }
+    | undefined;
+}
+
+/** Which call is decided, and by whom. */
+export interface DecisionOptions extends LegOptions {
+  readonly runId: string;
+  /** Left out: the call announced last. Only a decision that names its call is sure to hit what the person saw. */
+  readonly toolCallId?: string | undefined;
+  /** The stop that the person saw; refused when the call waits at another one by now. */
+  readonly stop?: number | undefined;
+  /** The fingerprint that the person saw; refused when the call has another. */
+  readonly fingerprint?: string | undefined;
+  /** Recorded, and told to the model on a decline. */
+  readonly reason?: string | undefined;
+  /** Yours, to repeat a request safely: the same id gets the recorded outcome in place of `already-decided`. */
+  readonly decisionId?: string | undefined;
+  /** Who decided. Recorded. */
+  readonly by?: Person | undefined;
+}
+
+export interface ContinueOptions extends LegOptions {
+  readonly runId: string;
+  readonly by?: Person | undefined;
+}
+
+export interface CancelOptions {
+  readonly runId: string;
+  readonly reason?: string | undefined;
+  readonly by?: Person | undefined;
+}
+
+/** The defaults. One table: docs/guides has the same. */
+export const defaults = {
+  maxSteps: 20,
+  toolCallConcurrency: 10,
+  maxRetries: 2,
+  jsonLength: 4 * 1024 * 1024,
+} as const;
+
+/** Lays call options over an agent's defaults. Policies and hooks are not merged here: they combine. */
+export function mergeOptions<T extends RunOptions>(base: RunOptions, over: T): T {
+  const given = Object.fromEntries(Object.entries(over).filter(([, value]) => value !== undefined));
+  return {
+    ...base,
+    ...given,
+    ...mergedObject('modelSettings', base, over),
+    ...mergedObject('providerOptions', base, over),
+  } as T;
+}
+
+function mergedObject(key: 'modelSettings' | 'providerOptions', base: RunOptions, over: RunOptions): object {
+  return base[key] && over[key] ? { [key]: { ...base[key], ...over[key] } } : {};
+}
+
+/** @throws `invalid-option` naming the option and what was expected. */
+export function checkOptions(options: RunOptions): void {
+  const refuse = (name: string, expected: string): never => {
+    throw new CountersignError('invalid-option', `The option ${name} is malformed.`, { expected });
+  };
+  for (const name of ['maxSteps', 'toolCallConcurrency'] as const) {
+    const value = options[name];
+    if (value !== undefined && (!Number.isInteger(value) || value < 1)) refuse(name, 'a whole number from 1');
+  }
+  const { maxRetries, activeTools, requestContext, runId, memory, abortSignal, hooks, toolChoice } = options;
+  if (maxRetries !== undefined && (!Number.isInteger(maxRetries) || maxRetries < 0)) {
+    refuse('maxRetries', 'a whole number from 0');
+  }
+  if (
+    activeTools !== undefined &&
+    !(Array.isArray(activeTools) && activeTools.every((id) => typeof id === 'string'))
+  ) {
+    refuse('activeTools', 'a list of tool ids');
+  }
+  if (requestContext !== undefined && typeof requestContext?.entries !== 'function') {
+    refuse('requestContext', 'a RequestContext');
+  }
+  if (runId !== undefined && (typeof runId !== 'string' || runId === ''))
+    refuse('runId', 'a string that is not empty');
+  if (abortSignal !== undefined && !(abortSignal instanceof AbortSignal))
+    refuse('abortSignal', 'an AbortSignal');
+  if (hooks !== undefined && (typeof hooks !== 'object' || hooks === null)) {
+    refuse('hooks', '{ beforeToolCall?, afterToolCall? }');
+  }
+  const isNamed =
+    typeof toolChoice === 'object' && toolChoice?.type === 'tool' && typeof toolChoice.toolName === 'string';
+  if (toolChoice !== undefined && !isNamed && !['auto', 'none', 'required'].includes(toolChoice as string)) {
+    refuse('toolChoice', "'auto', 'none', 'required' or { type: 'tool', toolName }");
+  }
+  if (memory !== undefined && threadOf(memory) === undefined) {
+    refuse('memory', '{ thread: id or { id }, resource?: id }');
+  }
+}
+
+function threadOf(memory: NonNullable<RunOptions['memory']>): string | undefined {
+  const id = typeof memory?.thread === 'object' ? memory.thread?.id : memory?.thread;
+  return typeof id === 'string' && id !== '' ? id : undefined;
+}
+
+/** The ids of the conversation, as they are stored with the run. */
+export function conversationOf({ memory }: RunOptions): { threadId?: string; resourceId?: string } {
+  const threadId = memory && threadOf(memory);
+  return {
+    ...(threadId === undefined ? {} : { threadId }),
+    ...(memory?.resource === undefined ? {} : { resourceId: memory.resource }),
+  };
+}
+
+/** The part of a run's options that JSON can hold. Later legs lay theirs over it. */
+export function storedOptions(options: RunOptions): StoredOptions {
+  return {
+    maxSteps: options.maxSteps ?? defaults.maxSteps,
+    maxRetries: options.maxRetries ?? defaults.maxRetries,
+    toolCallConcurrency: options.toolCallConcurrency ?? defaults.toolCallConcurrency,
+    ...(typeof options.requireToolApproval === 'boolean'
+      ? { requireToolApproval: options.requireToolApproval }
+      : {}),
+    ...storedLegOptions(options),
+  };
+}
+
+/** The part of a leg's options that JSON can hold and that may differ from leg to leg. */
+export function storedLegOptions(options: LegOptions): Partial<StoredOptions> {
+  const { activeTools, toolChoice, instructions, model, modelSettings, providerOptions } = options;
+  return {
+    ...(activeTools ? { activeTools: [...activeTools] } : {}),
+    ...(toolChoice ? { toolChoice } : {}),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(typeof model === 'string' ? { model } : {}),
+    ...(modelSettings ? { modelSettings: toJson(modelSettings, 'modelSettings') as JsonObject } : {}),
+    ...(providerOptions ? { providerOptions: toJson(providerOptions, 'providerOptions') as JsonObject } : {}),
+  };
+}

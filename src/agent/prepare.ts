@@ -1,0 +1,208 @@
+/**
+ * Puts together what one leg needs: the agent's code as deployed now, the run's stored options, and what the leg's
+ * caller passed. Nothing is carried over from another leg (DESIGN §3), so warm and cold are the same.
+ */
+import { RequestContext, restoredContext, storableContext } from '../core/context.ts';
+import { CountersignError } from '../core/errors.ts';
+import type { RunStarted, StoredOptions } from '../core/event.ts';
+import type { Message } from '../core/message.ts';
+import type { NamedTool, Parts, ToolHooks } from '../core/parts.ts';
+import { type Policies, policiesOf } from '../core/policy.ts';
+import { isTool } from '../core/tool.ts';
+import { toolFromAiSdk } from '../models/ai-sdk-tool.ts';
+import {
+  checkOptions,
+  conversationOf,
+  defaults,
+  type LegOptions,
+  mergeOptions,
+  type RunOptions,
+  storedLegOptions,
+  storedOptions,
+} from './options.ts';
+import type { AgentCore, Dynamic, ToolsInput } from './types.ts';
+import type { Worker } from './worker.ts';
+
+/** The first event of a run: what is kept of its options, and the names of what cannot be. */
+export function startedEvent(
+  agent: AgentCore,
+  messages: Message[],
+  call: RunOptions,
+  worker: Worker,
+): RunStarted {
+  const options = mergeOptions(agent.defaultOptions, call);
+  checkOptions(options);
+  policiesOf([agent.defaultOptions.requireToolApproval, call.requireToolApproval]);
+  const { stored, missing } = storableContext(contextOf(options.requestContext), agent.secretContext);
+  return {
+    type: 'run-started',
+    runId: options.runId ?? crypto.randomUUID(),
+    at: worker.clock.now(),
+    agentId: agent.id,
+    messageId: crypto.randomUUID(),
+    messages,
+    options: storedOptions({ ...options, ...holdOf(agent.defaultOptions, call) }),
+    context: stored,
+    missing: [
+      ...(typeof call.requireToolApproval === 'function' ? ['requireToolApproval'] : []),
+      ...(call.hooks ? ['hooks'] : []),
+      ...(call.model !== undefined && typeof call.model !== 'string' ? ['model'] : []),
+      ...missing.map((key) => `requestContext.${key}`),
+    ],
+    ...conversationOf(options),
+  };
+}
+
+/** `true` anywhere stays true: a hold is never lowered by another policy. */
+function holdOf(base: RunOptions, call: RunOptions): Pick<RunOptions, 'requireToolApproval'> {
+  const words = [base.requireToolApproval, call.requireToolApproval];
+  return { requireToolApproval: words.includes(true) ? true : words.find((word) => word === false) };
+}
+
+/**
+ * The parts of a leg.
+ * @param first the leg that began the run; every other one must bring what could not be stored.
+ * @throws `option-missing` naming what must be passed again.
+ */
+export async function partsOf(
+  agent: AgentCore,
+  worker: Worker,
+  started: RunStarted,
+  call: LegOptions,
+  first: boolean,
+): Promise<Parts> {
+  const { runId } = started;
+  if (!first) checkOptions(call);
+  const leg = first ? call : await supplied(agent, started, call);
+  const requestContext = first
+    ? contextOf(mergeOptions(agent.defaultOptions, leg).requestContext)
+    : restoredContext(started.context, contextKeys(started), leg.requestContext, runId);
+  if (!first) refuseMissing(started, leg, requestContext);
+  const context = (): RequestContext => copyOf(requestContext);
+  const options: StoredOptions = first ? started.options : { ...started.options, ...storedLegOptions(leg) };
+  const { instructions, tools, model } = agent.config;
+  return {
+    me: { worker: worker.id, leg: worker.nextLeg() },
+    model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
+    tools: namedTools(tools === undefined ? {} : await resolve(tools, context()), agent),
+    instructions:
+      options.instructions ??
+      (instructions === undefined ? undefined : await resolve(instructions, context())),
+    options,
+    policies: legPolicies(agent, started, leg, worker, first),
+    hooks: [agent.config.hooks, agent.defaultOptions.hooks, leg.hooks].filter(
+      (hooks): hooks is ToolHooks => !!hooks,
+    ),
+    context,
+    workspace: agent.config.workspace,
+    clock: worker.clock,
+    limits: { jsonLength: defaults.jsonLength },
+    warn: worker.warn,
+  };
+}
+
+/** What the registry can supply of what the caller left out. */
+async function supplied(agent: AgentCore, started: RunStarted, call: LegOptions): Promise<LegOptions> {
+  const { supply } = agent.binding();
+  const missing = missingIn(started, call, call.requestContext);
+  if (!supply || missing.length === 0) return call;
+  const { runId, agentId, resourceId } = started;
+  const extra = await supply({ agentId, runId, resourceId, missing });
+  const requestContext = new RequestContext([
+    ...(extra.requestContext?.entries() ?? []),
+    ...(call.requestContext?.entries() ?? []),
+  ]);
+  return { ...extra, ...mergeOptions({}, call), requestContext };
+}
+
+const contextKeys = ({ missing }: RunStarted): string[] =>
+  missing
+    .filter((name) => name.startsWith('requestContext.'))
+    .map((name) => name.slice('requestContext.'.length));
+
+function missingIn(started: RunStarted, leg: LegOptions, context: RequestContext | undefined): string[] {
+  return started.missing.filter((name) => {
+    if (name === 'requireToolApproval')
+      return typeof leg.requireToolApproval !== 'function' && leg.requireToolApproval !== true;
+    if (name === 'hooks') return leg.hooks === undefined;
+    if (name === 'model') return leg.model === undefined;
+    return !context?.has(name.slice('requestContext.'.length));
+  });
+}
+
+function refuseMissing(started: RunStarted, leg: LegOptions, context: RequestContext): void {
+  const missing = missingIn(started, leg, context).filter((name) => name !== 'requireToolApproval');
+  if (missing.length === 0) return;
+  throw new CountersignError(
+    'option-missing',
+    `This run needs what could not be stored: ${missing.join(', ')}.`,
+    {
+      runId: started.runId,
+      agentId: started.agentId,
+      missing,
+      todo: 'Pass it again with the decision, or let the registry supply it. Nothing was decided.',
+    },
+  );
+}
+
+function legPolicies(
+  agent: AgentCore,
+  started: RunStarted,
+  leg: LegOptions,
+  worker: Worker,
+  first: boolean,
+): Policies {
+  const policies = policiesOf([
+    agent.defaultOptions.requireToolApproval,
+    started.options.requireToolApproval,
+    leg.requireToolApproval,
+  ]);
+  if (first || !missingIn(started, leg, undefined).includes('requireToolApproval')) return policies;
+  worker.warn(
+    `Run ${started.runId}: its requireToolApproval function could not be stored and was not passed again, ` +
+      'so every later call of this run is held.',
+  );
+  return { ...policies, holdEverything: true };
+}
+
+function contextOf(given: RequestContext | undefined): RequestContext {
+  return given ? copyOf(given) : new RequestContext();
+}
+
+function copyOf(context: RequestContext): RequestContext {
+  const copy = new RequestContext();
+  for (const [key, value] of context.entries()) {
+    copy.set(key, value, { secret: typeof context.isSecret === 'function' && context.isSecret(key) });
+  }
+  return copy;
+}
+
+async function resolve<T>(value: Dynamic<T>, requestContext: RequestContext): Promise<T> {
+  return typeof value === 'function'
+    ? await (value as (given: { requestContext: RequestContext }) => T | Promise<T>)({ requestContext })
+    : value;
+}
+
+/**
+ * The tools by id, AI SDK tools wrapped once.
+ * @throws `invalid-tool` for something that is none, and for two of one name.
+ */
+export function namedTools(tools: ToolsInput, agent: { readonly id: string }): Map<string, NamedTool> {
+  const named = new Map<string, NamedTool>();
+  for (const [alias, given] of Object.entries(tools)) {
+    const tool = isTool(given) ? given : toolFromAiSdk(alias, given);
+    if (named.has(tool.id)) {
+      throw new CountersignError(
+        'invalid-tool',
+        `Two tools of agent "${agent.id}" are called "${tool.id}".`,
+        {
+          agentId: agent.id,
+          toolName: tool.id,
+          expected: 'an id that no other tool of the agent has',
+        },
+      );
+    }
+    named.set(tool.id, { tool, alias });
+  }
+  return named;
+}

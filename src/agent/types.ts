@@ -1,0 +1,80 @@
+/** What an agent is made of, and what the functions of this folder know of it. */
+import type { Tool as AiSdkTool } from 'ai';
+import type { RequestContext } from '../core/context.ts';
+import type { MessageInput } from '../core/message.ts';
+import type { Model } from '../core/model.ts';
+import type { ToolHooks } from '../core/parts.ts';
+import type { Tool } from '../core/tool.ts';
+import type { ModelInput } from '../models/model-input.ts';
+import type { LegOptions, RunOptions } from './options.ts';
+import type { Worker } from './worker.ts';
+
+/** A value, or a function of the request that gives it. Asked once for each leg. */
+export type Dynamic<T> = T | ((given: { readonly requestContext: RequestContext }) => T | Promise<T>);
+
+/** Tools under keys of your own. A tool's name is its `id`; an AI SDK tool takes its key. */
+export type ToolsInput = Readonly<Record<string, Tool | AiSdkTool>>;
+
+/** A message of an AI SDK chat page. */
+export interface UiMessageInput {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly parts: readonly { readonly type: string }[];
+}
+
+/** What `stream` and `generate` take: text, messages, or UI messages (converted by the AI SDK). */
+export type MessagesInput =
+  | string
+  | MessageInput
+  | UiMessageInput
+  | readonly (string | MessageInput)[]
+  | readonly UiMessageInput[];
+
+/** `id` and `model` are all that an agent needs. */
+export interface AgentConfig {
+  /** Stored with each run; only an agent of the same id can decide it. */
+  readonly id: string;
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  readonly instructions?: Dynamic<string> | undefined;
+  readonly model: Dynamic<ModelInput>;
+  readonly tools?: Dynamic<ToolsInput> | undefined;
+  readonly hooks?: ToolHooks | undefined;
+  /** Options of every run, under those of the call. Policies and hooks combine, the rest is laid over. */
+  readonly defaultOptions?: RunOptions | undefined;
+  /** Keys of the request context that are never stored. */
+  readonly secretContext?: readonly string[] | undefined;
+  /** What a decision without `toolCallId` means when several calls wait: the one announced last, or an error. */
+  readonly whenSeveralWait?: 'latest' | 'refuse' | undefined;
+  /** Handed to policies and tools as it is. */
+  readonly workspace?: unknown;
+}
+
+/** What a drive without a caller, or a decision that lacks it, is given of what could not be stored. */
+export type Supply = (asked: {
+  readonly agentId: string;
+  readonly runId: string;
+  readonly resourceId: string | undefined;
+  /** For instance `['hooks', 'requestContext.apiKey']`. */
+  readonly missing: readonly string[];
+}) => LegOptions | Promise<LegOptions>;
+
+/** Where an agent's runs live. */
+export interface Binding {
+  readonly worker: Worker;
+  readonly supply?: Supply | undefined;
+  readonly whenSeveralWait?: 'latest' | 'refuse' | undefined;
+  /** Called when a run paused in a store that does not outlive the process. */
+  warnOfMemory(): void;
+}
+
+/** The inside of an agent. */
+export interface AgentCore {
+  readonly id: string;
+  readonly config: AgentConfig;
+  readonly defaultOptions: RunOptions;
+  readonly secretContext: readonly string[];
+  binding(): Binding;
+  whenSeveralWait(): 'latest' | 'refuse';
+  model(input: ModelInput): Model;
+  messages(input: MessagesInput): Promise<string | MessageInput | readonly (string | MessageInput)[]>;
+}

@@ -1,0 +1,64 @@
+export { Agent } from './agent/agent.ts';
+export { Countersign, type CountersignConfig } from './agent/countersign.ts';
+export type { ListedCall, ListOptions, SuspendedRun, SuspendedRuns } from './agent/list.ts';
+export type {
+  CancelOptions,
+  ContinueOptions,
+  DecisionOptions,
+  LegOptions,
+  RunOptions,
+} from './agent/options.ts';
+export type {
+  AgentConfig,
+  Dynamic,
+  MessagesInput,
+  Supply,
+  ToolsInput,
+  UiMessageInput,
+} from './agent/types.ts';
+export { RequestContext } from './core/context.ts';
+export { CountersignError, type ErrorCode, type ErrorDetails, isCountersignError } from './core/errors.ts';
+export type { CallError, Decision, Outcome, Person, Verdict } from './core/event.ts';
+export { fingerprint, type Json, type JsonObject } from './core/json.ts';
+export type { Clock } from './core/log.ts';
+export type { Message, MessageInput, ModelOutput } from './core/message.ts';
+export type { ToolChoice } from './core/model.ts';
+export type { HookAnswer, ToolHookContext, ToolHooks } from './core/parts.ts';
+export type { PolicyCall, PolicyFunction, PolicyOption, SuspendPayload } from './core/policy.ts';
+export type { JsonSchemaWrapper, Schema, SchemaInput, SchemaOutput } from './core/schema.ts';
+export type {
+  Batch,
+  DecisionRecord,
+  EndedRun,
+  HeadRow,
+  ListedRun,
+  ListPage,
+  ListQuery,
+  ListStatus,
+  OpenCall,
+  OpenRun,
+  RecordedOutcome,
+  Store,
+  Written,
+} from './core/store.ts';
+export {
+  type ApprovalContext,
+  createTool,
+  type Tool,
+  type ToolAgentContext,
+  type ToolContext,
+  type ToolOptions,
+  type ToolWriter,
+} from './core/tool.ts';
+export type { ModelInput } from './models/model-input.ts';
+export { InMemoryStore } from './store/memory.ts';
+export type { FinishedRun, LegCallbacks } from './stream/callbacks.ts';
+export type {
+  ApprovalPayload,
+  CallPayload,
+  Chunk,
+  FinishReason,
+  StepResult,
+  SuspensionPayload,
+} from './stream/chunk.ts';
+export type { AgentOutput, AgentStream } from './stream/output.ts';

@@ -1,0 +1,93 @@
+/** What every store's `list` has in common: the order, the position that a cursor stands for, status and limits. */
+import { CountersignError } from '../core/errors.ts';
+import { toBase64 } from '../core/json.ts';
+import type { HeadRow, ListedRun, ListPage, ListQuery } from '../core/store.ts';
+
+/** Up to here a total is exact. */
+const totalLimit = 1000;
+
+/** Counting stops here: one more than is told, so that "1,000" and "1,000 or more" differ. */
+export const countLimit = totalLimit + 1;
+
+/** The place of a run in a list: newest first, then by id. */
+export interface Position {
+  readonly since: number;
+  readonly runId: string;
+}
+
+export type Stops = Pick<HeadRow, 'suspendedSince' | 'interruptedSince' | 'stalledSince'>;
+
+export function statusOf(stops: Stops): ListedRun['status'] {
+  if (stops.suspendedSince !== undefined) return 'suspended';
+  if (stops.interruptedSince !== undefined) return 'interrupted';
+  return stops.stalledSince === undefined ? 'running' : 'stalled';
+}
+
+export function comparePositions(a: Position, b: Position): number {
+  return b.since - a.since || compareTexts(a.runId, b.runId);
+}
+
+/** The order of UTF-8 bytes, in which databases sort: JavaScript's own differs above U+FFFF. */
+export function compareTexts(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index++) {
+    const difference = rank(a.charCodeAt(index)) - rank(b.charCodeAt(index));
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}
+
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}
+
+/** The position that the page begins after.
+ * @throws `invalid-option` for a limit, offset or cursor that is none.
+ */
+export function startOf(query: ListQuery): Position | undefined {
+  if (!Number.isSafeInteger(query.limit) || query.limit < 1) {
+    throw invalidOption('limit', 'a whole number from 1');
+  }
+  if (query.offset !== undefined && (!Number.isSafeInteger(query.offset) || query.offset < 0)) {
+    throw invalidOption('offset', 'a whole number from 0');
+  }
+  return query.cursor === undefined ? undefined : positionOf(query.cursor);
+}
+
+function invalidOption(name: string, expected: string): CountersignError {
+  return new CountersignError('invalid-option', `The option "${name}" of the list is not valid.`, {
+    expected,
+  });
+}
+
+export function cursorOf({ since, runId }: Position): string {
+  const text = JSON.stringify([since, runId]);
+  return toBase64(new TextEncoder().encode(text))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '');
+}
+
+function positionOf(cursor: string): Position {
+  try {
+    const binary = atob(cursor.replaceAll('-', '+').replaceAll('_', '/'));
+    const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
+    const [since, runId, ...more] = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    if (Number.isFinite(since) && typeof runId === 'string' && more.length === 0) return { since, runId };
+  } catch {
+    // Falls through: whatever is wrong with it, it is not one of ours.
+  }
+  throw invalidOption('cursor', 'the cursor of an earlier page, unchanged');
+}
+
+/** @param runs one more than the limit where there are more, @param counted up to `countLimit`. */
+export function pageOf(query: ListQuery, runs: readonly ListedRun[], counted: number): ListPage {
+  const shown = runs.slice(0, query.limit);
+  const last = shown.at(-1);
+  return {
+    runs: shown,
+    total: Math.min(counted, totalLimit),
+    ...(counted > totalLimit ? { totalIsAtLeast: true as const } : {}),
+    ...(last && runs.length > shown.length ? { cursor: cursorOf(last) } : {}),
+  };
+}

@@ -1,0 +1,213 @@
+import { CountersignError } from '../core/errors.ts';
+import type { Outcome } from '../core/event.ts';
+import type {
+  Batch,
+  DecisionRecord,
+  EndedRun,
+  ListPage,
+  ListQuery,
+  OpenRun,
+  RecordedOutcome,
+  Store,
+  Written,
+} from '../core/store.ts';
+import { compareTexts } from './listing.ts';
+import { createRunIndex, type StoredRun } from './memory-index.ts';
+import { type RetentionOptions, sweeper } from './retention.ts';
+
+export interface InMemoryStoreOptions extends RetentionOptions {
+  /** Names the store. The default is 'memory'. */
+  readonly id?: string | undefined;
+}
+
+interface StoredRecord {
+  readonly toolCallId: string;
+  readonly stop: number;
+  readonly at: number;
+  readonly batch: string;
+  readonly text: string;
+  outcome: string | undefined;
+}
+
+interface StoredEnd extends Omit<EndedRun, 'kind' | 'outcome' | 'records'> {
+  readonly batch: string;
+  readonly outcome: string;
+}
+
+/** Keeps runs in memory: they are gone with the process. It does what SQLiteStore does, to the letter. */
+export class InMemoryStore implements Store {
+  readonly id: string;
+  readonly persistent = false;
+  readonly #runs = new Map<string, StoredRun>();
+  readonly #ended = new Map<string, StoredEnd>();
+  /** By run, then by call and stop. */
+  readonly #records = new Map<string, Map<string, StoredRecord>>();
+  readonly #index = createRunIndex();
+  readonly #now: () => number;
+  readonly #sweepIfDue: () => void;
+  #isClosed = false;
+
+  constructor(options: InMemoryStoreOptions = {}) {
+    this.id = options.id ?? 'memory';
+    this.#now = options.now ?? Date.now;
+    this.#sweepIfDue = sweeper(options, (before) => this.#sweep(before));
+  }
+
+  async create(batch: Batch): Promise<Written> {
+    this.#assertOpen();
+    const { runId, head } = batch;
+    if (this.#runs.has(runId) || this.#ended.has(runId)) return this.#refused(batch, 'exists');
+    const run = {
+      runId,
+      agentId: head.agentId,
+      ...(head.threadId === undefined ? {} : { threadId: head.threadId }),
+      ...(head.resourceId === undefined ? {} : { resourceId: head.resourceId }),
+      events: [],
+      batches: new Set<string>(),
+      calls: new Map(),
+      places: {},
+    };
+    return this.#write(batch, () => {
+      this.#runs.set(runId, run);
+      this.#grow(run, batch);
+    });
+  }
+
+  async append(batch: Batch): Promise<Written> {
+    this.#assertOpen();
+    const run = this.#runs.get(batch.runId);
+    if (run?.events.length !== batch.expectedVersion) return this.#refused(batch, 'conflict');
+    return this.#write(batch, () => this.#grow(run, batch));
+  }
+
+  async remove(batch: Batch, outcome: Outcome, at: number): Promise<Written> {
+    this.#assertOpen();
+    const { runId } = batch;
+    const run = this.#runs.get(runId);
+    if (run?.events.length !== batch.expectedVersion) return this.#refused(batch, 'conflict');
+    const { agentId, threadId, resourceId } = batch.head;
+    const end = {
+      runId,
+      agentId,
+      threadId,
+      resourceId,
+      at,
+      batch: batch.id,
+      outcome: JSON.stringify(outcome),
+    };
+    const written = this.#write(batch, () => {
+      this.#index.remove(run);
+      this.#runs.delete(runId);
+      this.#ended.set(runId, end);
+    });
+    this.#sweepIfDue();
+    return written;
+  }
+
+  async load(runId: string, after: number): Promise<OpenRun | EndedRun | undefined> {
+    this.#assertOpen();
+    const run = this.#runs.get(runId);
+    if (run) return { kind: 'open', version: run.events.length, events: run.events.slice(after) };
+    const end = this.#ended.get(runId);
+    if (end === undefined) return undefined;
+    const { threadId, resourceId } = end;
+    return {
+      kind: 'ended',
+      runId,
+      agentId: end.agentId,
+      ...(threadId === undefined ? {} : { threadId }),
+      ...(resourceId === undefined ? {} : { resourceId }),
+      at: end.at,
+      outcome: JSON.parse(end.outcome) as Outcome,
+      records: [...this.#recordsOf(runId).values()].sort(compareRecords).map(recordFrom),
+    };
+  }
+
+  async list(query: ListQuery): Promise<ListPage> {
+    this.#assertOpen();
+    return this.#index.page(query, (runId) => this.#runs.get(runId) as StoredRun);
+  }
+
+  /** Forgets everything. Afterwards every call is `store-failed`. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const kept of [this.#runs, this.#ended, this.#records]) kept.clear();
+  }
+
+  /** Makes all texts first: what cannot be written must not be written in part. */
+  #write(batch: Batch, change: () => void): Written {
+    const records = batch.records.map((record) => [keyOf(record), storedRecord(record, batch.id)] as const);
+    const outcomes = batch.outcomes.map((of) => [keyOf(of), JSON.stringify(of.outcome)] as const);
+    change();
+    const kept = this.#recordsOf(batch.runId);
+    for (const [key, record] of records) if (!kept.has(key)) kept.set(key, record);
+    for (const [key, outcome] of outcomes) {
+      const record = kept.get(key);
+      if (record) record.outcome = outcome;
+    }
+    if (kept.size > 0) this.#records.set(batch.runId, kept);
+    return { ok: true, version: versionAfter(batch) };
+  }
+
+  #grow(run: StoredRun, { id, events, head, opened, closed }: Batch): void {
+    run.events.push(...events);
+    run.batches.add(id);
+    for (const { toolCallId } of closed) run.calls.delete(toolCallId);
+    for (const call of opened) run.calls.set(call.toolCallId, { ...call });
+    this.#index.move(run, head, this.#now());
+  }
+
+  /** Why nothing was written: lost, or written before and only the answer was lost. */
+  #refused(batch: Batch, why: 'exists' | 'conflict'): Written {
+    const run = this.#runs.get(batch.runId);
+    const isMine =
+      run?.batches.has(batch.id) ||
+      this.#ended.get(batch.runId)?.batch === batch.id ||
+      [...this.#recordsOf(batch.runId).values()].some((record) => record.batch === batch.id);
+    if (isMine) return { ok: true, version: versionAfter(batch) };
+    return { ok: false, why: why === 'exists' || run ? why : 'gone' };
+  }
+
+  #recordsOf(runId: string): Map<string, StoredRecord> {
+    return this.#records.get(runId) ?? new Map();
+  }
+
+  #sweep(before: number): boolean {
+    for (const { runId, at } of this.#ended.values()) {
+      if (at >= before) continue;
+      this.#ended.delete(runId);
+      this.#records.delete(runId);
+    }
+    return true;
+  }
+
+  #assertOpen(): void {
+    if (!this.#isClosed) return;
+    throw new CountersignError('store-failed', `The store "${this.id}" is closed.`, {
+      todo: 'Open a new store.',
+    });
+  }
+}
+
+function versionAfter(batch: Batch): number {
+  return batch.expectedVersion + batch.events.length;
+}
+
+function keyOf({ toolCallId, stop }: { readonly toolCallId: string; readonly stop: number }): string {
+  return `${stop} ${toolCallId}`;
+}
+
+function storedRecord({ outcome, ...record }: DecisionRecord, batch: string): StoredRecord {
+  const { toolCallId, stop, at } = record;
+  const outcomeText = outcome === undefined ? undefined : JSON.stringify(outcome);
+  return { toolCallId, stop, at, batch, text: JSON.stringify(record), outcome: outcomeText };
+}
+
+function recordFrom({ text, outcome }: StoredRecord): DecisionRecord {
+  const record = JSON.parse(text) as DecisionRecord;
+  return outcome === undefined ? record : { ...record, outcome: JSON.parse(outcome) as RecordedOutcome };
+}
+
+function compareRecords(a: StoredRecord, b: StoredRecord): number {
+  return a.at - b.at || compareTexts(a.toolCallId, b.toolCallId) || a.stop - b.stop;
+}

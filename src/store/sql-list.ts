@@ -1,0 +1,205 @@
+/**
+ * Owns the statements of `list`. A page is read in one statement: its runs from an index that is in the order of
+ * the list already, their calls, and the texts of the events that those refer to.
+ */
+import type { ListedRun, ListPage, ListQuery, ListStatus, OpenCall } from '../core/store.ts';
+import {
+  comparePositions,
+  countLimit,
+  type Position,
+  pageOf,
+  type Stops,
+  startOf,
+  statusOf,
+} from './listing.ts';
+import { named, type Query, type Row, type Value, type Work } from './sql.ts';
+
+/** Wider than any Date. */
+const earliest = -1e16;
+const latest = 1e16;
+
+type Since = 'suspended_since' | 'interrupted_since' | 'stalled_since' | 'running_since';
+
+/** A part of the list that one index has in order: rows by one column, and what else must hold of them. */
+interface Branch {
+  readonly since: Since;
+  readonly only: string;
+}
+
+const branchesOf: Readonly<Record<ListStatus, readonly Branch[]>> = {
+  suspended: [{ since: 'suspended_since', only: '' }],
+  interrupted: [{ since: 'interrupted_since', only: '' }],
+  stalled: [{ since: 'stalled_since', only: '' }],
+  running: [{ since: 'running_since', only: '' }],
+  // A run that stopped in several ways is listed once, at its newest stop.
+  all: [
+    {
+      since: 'suspended_since',
+      only: ` AND suspended_since >= coalesce(interrupted_since, suspended_since)
+        AND suspended_since >= coalesce(stalled_since, suspended_since)`,
+    },
+    {
+      since: 'interrupted_since',
+      only: ` AND (suspended_since IS NULL OR interrupted_since > suspended_since)
+        AND interrupted_since >= coalesce(stalled_since, interrupted_since)`,
+    },
+    {
+      since: 'stalled_since',
+      only: ` AND (suspended_since IS NULL OR stalled_since > suspended_since)
+        AND (interrupted_since IS NULL OR stalled_since > interrupted_since)`,
+    },
+    { since: 'running_since', only: '' },
+  ],
+};
+
+/** Which calls are shown; undefined for none: what is stalled or runs has no call that made it so. */
+const callsOf: Readonly<Record<ListStatus, string | undefined>> = {
+  suspended: ` AND c.kind <> 'interrupted'`,
+  interrupted: ` AND c.kind = 'interrupted'`,
+  stalled: undefined,
+  running: undefined,
+  all: '',
+};
+
+/** @throws `invalid-option` for a limit, offset or cursor that is none. */
+export function* listRuns(query: ListQuery): Work<ListPage> {
+  const start = startOf(query);
+  const runs = runsFrom(yield pageQuery(query, start), query.status).sort(comparePositions);
+  const isAll = start === undefined && !query.offset && runs.length <= query.limit;
+  if (isAll) return pageOf(query, runs, runs.length);
+  const [counted] = yield countQuery(query);
+  return pageOf(query, runs, Number(counted?.total));
+}
+
+export function pageQuery(query: ListQuery, start: Position | undefined): Query {
+  const wanted = query.limit + 1;
+  const offset = query.offset ?? 0;
+  const heads = headsQuery(query, start, wanted + offset);
+  const kinds = callsOf[query.status];
+  const page = `SELECT * FROM (${heads.sql}) AS found ORDER BY since DESC, run_id LIMIT ? OFFSET ?`;
+  const params = [...heads.params, wanted, offset];
+  if (kinds === undefined) return { sql: page, params };
+  return {
+    sql: `WITH page AS (${page})
+    SELECT page.*, c.tool_call_id, c.owner_run_id, c.stop, c.kind, c.tool_name, c.since AS call_since,
+      c.request_seq, c.stop_seq, asked.data AS request, paused.data AS suspension
+    FROM page
+      LEFT JOIN countersign_calls c ON c.run_id = page.run_id${kinds}
+      LEFT JOIN countersign_events asked ON asked.run_id = c.run_id AND asked.seq = c.request_seq
+      LEFT JOIN countersign_events paused
+        ON paused.run_id = c.run_id AND paused.seq = c.stop_seq AND c.kind = 'suspended'`,
+    params,
+  };
+}
+
+export function countQuery(query: ListQuery): Query {
+  const heads = headsQuery(query, undefined, countLimit);
+  return {
+    sql: `SELECT count(*) AS total FROM (SELECT run_id FROM (${heads.sql}) AS found LIMIT ?) AS counted`,
+    params: [...heads.params, countLimit],
+  };
+}
+
+/** The first rows of each branch: enough of them, whichever branch the page comes from. */
+function headsQuery(query: ListQuery, start: Position | undefined, limit: number): Query {
+  const branches = branchesOf[query.status].map((branch) => branchQuery(branch, query, start, limit));
+  const sql = branches.map((branch, index) =>
+    branches.length === 1 ? branch.sql : `SELECT * FROM (${branch.sql}) AS part${index}`,
+  );
+  return { sql: sql.join(' UNION ALL '), params: branches.flatMap((branch) => branch.params) };
+}
+
+function branchQuery(
+  { since, only }: Branch,
+  query: ListQuery,
+  start: Position | undefined,
+  limit: number,
+): Query {
+  const filters = filtersOf(query, since);
+  return {
+    sql: `SELECT run_id, agent_id, thread_id, resource_id,
+        suspended_since, interrupted_since, stalled_since, ${since} AS since
+      FROM countersign_heads
+      WHERE ${since} IS NOT NULL${only}${filters.map(({ sql }) => ` AND ${sql}`).join('')}
+        AND ${since} >= ? AND ${since} <= ? AND (${since} < ? OR run_id > ?)
+      ORDER BY ${since} DESC, run_id LIMIT ?`,
+    params: [
+      ...filters.map(({ value }) => value),
+      query.from ?? earliest,
+      Math.min(query.to ?? latest, start?.since ?? latest),
+      start?.since ?? latest,
+      start?.runId ?? '',
+      limit,
+    ],
+  };
+}
+
+/**
+ * The filter that leaves fewest runs is compared as it is, so that its index is taken. The others are hidden from the
+ * planner, which without statistics might scan all runs of an agent to find the few of a thread.
+ */
+function filtersOf(query: ListQuery, since: Since): { sql: string; value: Value }[] {
+  const { agentId, threadId, resourceId } = query;
+  const isSuspended = since === 'suspended_since';
+  const filters = [
+    { column: 'agent_id', value: agentId, indexed: !isSuspended || threadId === undefined },
+    { column: 'resource_id', value: resourceId, indexed: isSuspended && threadId === undefined },
+    { column: 'thread_id', value: threadId, indexed: isSuspended },
+  ];
+  return filters.flatMap(({ column, value, indexed }) =>
+    value === undefined ? [] : [{ sql: indexed ? `${column} = ?` : `${column} || '' = ?`, value }],
+  );
+}
+
+function runsFrom(rows: readonly Row[], status: ListStatus): ListedRun[] {
+  const byRun = new Map<string, Row[]>();
+  for (const row of rows) {
+    const known = byRun.get(row.run_id as string);
+    if (known) known.push(row);
+    else byRun.set(row.run_id as string, [row]);
+  }
+  return [...byRun].map(([runId, [row, ...more]]) => listedRun(runId, row as Row, more, status));
+}
+
+function listedRun(runId: string, row: Row, more: readonly Row[], status: ListStatus): ListedRun {
+  const hasCalls = callsOf[status] !== undefined && row.tool_call_id !== null;
+  return {
+    runId,
+    agentId: row.agent_id as string,
+    ...named(row),
+    status: statusOf(stopsFrom(row)),
+    since: Number(row.since),
+    calls: hasCalls ? [row, ...more].sort(bySequence).map(listedCall) : [],
+  };
+}
+
+function stopsFrom(row: Row): Stops {
+  const since = (column: Since): number | undefined =>
+    row[column] === null ? undefined : Number(row[column]);
+  return {
+    suspendedSince: since('suspended_since'),
+    interruptedSince: since('interrupted_since'),
+    stalledSince: since('stalled_since'),
+  };
+}
+
+function bySequence(a: Row, b: Row): number {
+  return Number(a.request_seq) - Number(b.request_seq);
+}
+
+function listedCall(row: Row): ListedRun['calls'][number] {
+  return {
+    call: {
+      runId: row.owner_run_id as string,
+      toolCallId: row.tool_call_id as string,
+      stop: Number(row.stop),
+      kind: row.kind as OpenCall['kind'],
+      toolName: row.tool_name as string,
+      since: Number(row.call_since),
+      requestSeq: Number(row.request_seq),
+      stopSeq: Number(row.stop_seq),
+    },
+    request: row.request as string,
+    ...(row.suspension === null ? {} : { suspension: row.suspension as string }),
+  };
+}

@@ -1,0 +1,130 @@
+/**
+ * Owns the tables. A migration that was released is never changed: a new one is added, and must keep what older
+ * releases wrote readable.
+ */
+import { CountersignError } from '../core/errors.ts';
+import type { Work } from './sql.ts';
+
+/** What differs between databases. */
+export interface Dialect {
+  /** The type of ids: text that sorts by its bytes. */
+  readonly id: string;
+  /** Ends the CREATE TABLE of narrow tables, whose rows may lie in the tree of their key. */
+  readonly clustered: string;
+}
+
+/**
+ * Brings the tables to this release. Safe when two processes do it at once, if the transaction around it excludes
+ * other writers.
+ * @throws `store-failed` when a newer release has written the tables.
+ */
+export function* migrate(dialect: Dialect): Work<void> {
+  yield {
+    sql: 'CREATE TABLE IF NOT EXISTS countersign_migrations (number BIGINT NOT NULL PRIMARY KEY)',
+    params: [],
+  };
+  const [row] = yield {
+    sql: 'SELECT coalesce(max(number), 0) AS newest FROM countersign_migrations',
+    params: [],
+  };
+  const newest = Number(row?.newest);
+  const migrations = [first(dialect)];
+  if (newest > migrations.length) {
+    throw new CountersignError(
+      'store-failed',
+      `A newer release of countersign wrote this database (its tables have version ${newest}).`,
+      {
+        expected: `version ${migrations.length} or lower`,
+        todo: 'Update countersign here, or open another database. Nothing was changed.',
+      },
+    );
+  }
+  for (const [index, statements] of migrations.entries()) {
+    if (index < newest) continue;
+    for (const sql of statements) yield { sql, params: [] };
+    yield { sql: 'INSERT INTO countersign_migrations (number) VALUES (?)', params: [index + 1] };
+  }
+}
+
+/**
+ * `run_id` is always the id of the root run, which is the log. Events lie in a plain table: their texts are large.
+ * Runs that are suspended are many and have an index for each filter; those in the other states are few.
+ */
+function first({ id, clustered }: Dialect): string[] {
+  return [
+    `CREATE TABLE countersign_heads (
+      run_id ${id} NOT NULL PRIMARY KEY,
+      agent_id ${id} NOT NULL,
+      thread_id ${id},
+      resource_id ${id},
+      version BIGINT NOT NULL,
+      head TEXT NOT NULL,
+      workers TEXT NOT NULL,
+      suspended_since BIGINT,
+      interrupted_since BIGINT,
+      stalled_since BIGINT,
+      running_since BIGINT
+    )${clustered}`,
+    ...[
+      ['suspended_since'],
+      ['suspended_since', 'agent_id'],
+      ['suspended_since', 'agent_id', 'resource_id'],
+      ['suspended_since', 'resource_id'],
+      ['suspended_since', 'thread_id'],
+      ['interrupted_since'],
+      ['interrupted_since', 'agent_id'],
+      ['stalled_since'],
+      ['stalled_since', 'agent_id'],
+      ['running_since'],
+    ].map(([since = '', ...filters]) => headIndex(since, filters)),
+    `CREATE TABLE countersign_events (
+      run_id ${id} NOT NULL,
+      seq BIGINT NOT NULL,
+      batch TEXT,
+      data TEXT NOT NULL
+    )`,
+    'CREATE UNIQUE INDEX countersign_events_by_run ON countersign_events (run_id, seq)',
+    `CREATE TABLE countersign_calls (
+      run_id ${id} NOT NULL,
+      tool_call_id ${id} NOT NULL,
+      owner_run_id ${id} NOT NULL,
+      stop BIGINT NOT NULL,
+      kind TEXT NOT NULL,
+      tool_name TEXT NOT NULL,
+      since BIGINT NOT NULL,
+      request_seq BIGINT NOT NULL,
+      stop_seq BIGINT NOT NULL,
+      PRIMARY KEY (run_id, tool_call_id)
+    )${clustered}`,
+    `CREATE TABLE countersign_decisions (
+      run_id ${id} NOT NULL,
+      tool_call_id ${id} NOT NULL,
+      stop BIGINT NOT NULL,
+      agent_id ${id} NOT NULL,
+      decision_id ${id},
+      decided_at BIGINT NOT NULL,
+      batch TEXT NOT NULL,
+      outcome TEXT,
+      data TEXT NOT NULL,
+      PRIMARY KEY (run_id, tool_call_id, stop)
+    )`,
+    `CREATE TABLE countersign_outcomes (
+      run_id ${id} NOT NULL PRIMARY KEY,
+      agent_id ${id} NOT NULL,
+      thread_id ${id},
+      resource_id ${id},
+      ended_at BIGINT NOT NULL,
+      batch TEXT NOT NULL,
+      data TEXT NOT NULL
+    )`,
+    'CREATE INDEX countersign_outcomes_by_end ON countersign_outcomes (ended_at, run_id)',
+  ];
+}
+
+function headIndex(since: string, filters: readonly string[]): string {
+  const name = ['countersign_heads', since, ...filters].join('_');
+  const columns = [...filters, `${since} DESC`, 'run_id'].join(', ');
+  const present = [since, ...filters.filter((filter) => filter !== 'agent_id')];
+  return `CREATE INDEX ${name} ON countersign_heads (${columns})
+      WHERE ${present.map((column) => `${column} IS NOT NULL`).join(' AND ')}`;
+}

@@ -1,0 +1,299 @@
+/**
+ * Owns the statements that all SQL stores share. Each operation is a generator: it yields a statement and is given
+ * its rows, so a synchronous driver runs it without an await and an asynchronous one runs the very same. The driver
+ * wraps a write in one transaction; concurrent ones may be READ COMMITTED, as the head's row decides who wins.
+ */
+import type { Outcome } from '../core/event.ts';
+import type {
+  Batch,
+  DecisionRecord,
+  EndedRun,
+  HeadRow,
+  OpenCall,
+  OpenRun,
+  RecordedOutcome,
+  Written,
+} from '../core/store.ts';
+
+export type Value = string | number | null;
+
+export interface Query {
+  /** With `?` for each parameter, and no `?` but these. */
+  readonly sql: string;
+  readonly params: readonly Value[];
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export type Work<Result> = Generator<Query, Result, readonly Row[]>;
+
+/** Rows of one INSERT: few enough that each count keeps a prepared statement of its own. */
+const rowsAtOnce = 8;
+
+const heads = {
+  insert: `INSERT INTO countersign_heads
+      (run_id, agent_id, thread_id, resource_id, version, head, workers,
+       suspended_since, interrupted_since, stalled_since, running_since)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING run_id`,
+  update: (runningSince: string) => `UPDATE countersign_heads
+    SET version = ?, head = ?, workers = ?,
+      suspended_since = ?, interrupted_since = ?, stalled_since = ?, running_since = ${runningSince}
+    WHERE run_id = ? AND version = ? RETURNING run_id`,
+  remove: 'DELETE FROM countersign_heads WHERE run_id = ? AND version = ? RETURNING run_id',
+};
+const updateRunning = heads.update('coalesce(running_since, ?)');
+const updateStopped = heads.update('?');
+
+const isEnded = 'SELECT run_id FROM countersign_outcomes WHERE run_id = ?';
+
+const whatIsStored = `SELECT
+    (SELECT count(*) FROM countersign_heads WHERE run_id = ?) AS open,
+    (SELECT count(*) FROM countersign_events WHERE run_id = ? AND batch = ?)
+      + (SELECT count(*) FROM countersign_decisions WHERE run_id = ? AND batch = ?)
+      + (SELECT count(*) FROM countersign_outcomes WHERE run_id = ? AND batch = ?) AS mine`;
+
+const insertEvents = insertTexts('countersign_events', ['run_id', 'seq', 'batch', 'data']);
+
+const insertCalls = insertTexts(
+  'countersign_calls',
+  ['run_id', 'tool_call_id', 'owner_run_id', 'stop', 'kind', 'tool_name', 'since', 'request_seq', 'stop_seq'],
+  `ON CONFLICT (run_id, tool_call_id) DO UPDATE SET owner_run_id = excluded.owner_run_id, stop = excluded.stop,
+    kind = excluded.kind, tool_name = excluded.tool_name, since = excluded.since,
+    request_seq = excluded.request_seq, stop_seq = excluded.stop_seq`,
+);
+
+const insertDecisions = insertTexts(
+  'countersign_decisions',
+  ['run_id', 'tool_call_id', 'stop', 'agent_id', 'decision_id', 'decided_at', 'batch', 'outcome', 'data'],
+  'ON CONFLICT DO NOTHING',
+);
+
+const insertOutcome = `INSERT INTO countersign_outcomes
+    (run_id, agent_id, thread_id, resource_id, ended_at, batch, data)
+  VALUES (?, ?, ?, ?, ?, ?, ?)`;
+
+/** The statements for 1, 2 … rows. */
+function insertTexts(table: string, columns: readonly string[], ending = ''): readonly string[] {
+  const row = `(${columns.map(() => '?').join(', ')})`;
+  return Array.from({ length: rowsAtOnce }, (_, index) => {
+    const rows = Array(index + 1)
+      .fill(row)
+      .join(', ');
+    return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rows} ${ending}`;
+  });
+}
+
+function* insert(texts: readonly string[], rows: readonly (readonly Value[])[]): Work<void> {
+  for (let start = 0; start < rows.length; start += rowsAtOnce) {
+    const chunk = rows.slice(start, start + rowsAtOnce);
+    yield { sql: texts[chunk.length - 1] as string, params: chunk.flat() };
+  }
+}
+
+/** @param now milliseconds since 1970: since when the run runs, if nothing of it waits. */
+export function* createRun(batch: Batch, now: number): Work<Written> {
+  const { runId, head } = batch;
+  const created = yield {
+    sql: heads.insert,
+    params: [
+      runId,
+      head.agentId,
+      head.threadId ?? null,
+      head.resourceId ?? null,
+      versionAfter(batch),
+      head.head,
+      JSON.stringify(head.workers),
+      ...stopsOf(head),
+      isRunning(head) ? now : null,
+    ],
+  };
+  if (created.length === 0) return yield* refused(batch, 'exists');
+  // Only now, with the id taken: looking before would miss an end that another writer is about to commit.
+  const ended = yield { sql: isEnded, params: [runId] };
+  if (ended.length > 0) {
+    yield { sql: heads.remove, params: [runId, versionAfter(batch)] };
+    return yield* refused(batch, 'exists');
+  }
+  yield* writeEvents(batch);
+  yield* writeIndex(batch);
+  yield* writeRecords(batch);
+  return { ok: true, version: versionAfter(batch) };
+}
+
+/** @param now as in `createRun`. */
+export function* appendToRun(batch: Batch, now: number): Work<Written> {
+  const { runId, head } = batch;
+  const running = isRunning(head);
+  const changed = yield {
+    sql: running ? updateRunning : updateStopped,
+    params: [
+      versionAfter(batch),
+      head.head,
+      JSON.stringify(head.workers),
+      ...stopsOf(head),
+      running ? now : null,
+      runId,
+      batch.expectedVersion,
+    ],
+  };
+  if (changed.length === 0) return yield* refused(batch, 'conflict');
+  yield* writeEvents(batch);
+  yield* writeIndex(batch);
+  yield* writeRecords(batch);
+  return { ok: true, version: versionAfter(batch) };
+}
+
+/** @param at milliseconds since 1970: when the run ended. */
+export function* removeRun(batch: Batch, outcome: Outcome, at: number): Work<Written> {
+  const { runId, head } = batch;
+  const removed = yield { sql: heads.remove, params: [runId, batch.expectedVersion] };
+  if (removed.length === 0) return yield* refused(batch, 'conflict');
+  yield { sql: 'DELETE FROM countersign_events WHERE run_id = ?', params: [runId] };
+  yield { sql: 'DELETE FROM countersign_calls WHERE run_id = ?', params: [runId] };
+  yield* writeRecords(batch);
+  yield {
+    sql: insertOutcome,
+    params: [
+      runId,
+      head.agentId,
+      head.threadId ?? null,
+      head.resourceId ?? null,
+      at,
+      batch.id,
+      JSON.stringify(outcome),
+    ],
+  };
+  return { ok: true, version: versionAfter(batch) };
+}
+
+/** Why nothing was written: lost, or written before and only the answer was lost. */
+function* refused({ id, runId, ...batch }: Batch, why: 'exists' | 'conflict'): Work<Written> {
+  const [found] = yield { sql: whatIsStored, params: [runId, runId, id, runId, id, runId, id] };
+  if (Number(found?.mine) > 0) return { ok: true, version: versionAfter(batch) };
+  return { ok: false, why: why === 'exists' || Number(found?.open) > 0 ? why : 'gone' };
+}
+
+function versionAfter(batch: Pick<Batch, 'expectedVersion' | 'events'>): number {
+  return batch.expectedVersion + batch.events.length;
+}
+
+function stopsOf(head: HeadRow): Value[] {
+  return [head.suspendedSince ?? null, head.interruptedSince ?? null, head.stalledSince ?? null];
+}
+
+function isRunning(head: HeadRow): boolean {
+  return stopsOf(head).every((since) => since === null);
+}
+
+/** Only the first event of a batch carries its id: that tells whether the batch is stored, and takes less room. */
+function* writeEvents({ id, runId, expectedVersion, events }: Batch): Work<void> {
+  const row = (text: string, index: number): Value[] => [
+    runId,
+    expectedVersion + index + 1,
+    index === 0 ? id : null,
+    text,
+  ];
+  yield* insert(insertEvents, events.map(row));
+}
+
+function* writeIndex({ runId, opened, closed }: Batch): Work<void> {
+  for (const { toolCallId } of closed) {
+    yield {
+      sql: 'DELETE FROM countersign_calls WHERE run_id = ? AND tool_call_id = ?',
+      params: [runId, toolCallId],
+    };
+  }
+  const row = (call: OpenCall): Value[] => [
+    runId,
+    call.toolCallId,
+    call.runId,
+    call.stop,
+    call.kind,
+    call.toolName,
+    call.since,
+    call.requestSeq,
+    call.stopSeq,
+  ];
+  yield* insert(insertCalls, opened.map(row));
+}
+
+function* writeRecords({ id, runId, records, outcomes }: Batch): Work<void> {
+  const row = ({ outcome, ...record }: DecisionRecord): Value[] => [
+    runId,
+    record.toolCallId,
+    record.stop,
+    record.agentId,
+    record.decisionId ?? null,
+    record.at,
+    id,
+    outcome === undefined ? null : JSON.stringify(outcome),
+    JSON.stringify(record),
+  ];
+  yield* insert(insertDecisions, records.map(row));
+  for (const { toolCallId, stop, outcome } of outcomes) {
+    yield {
+      sql: 'UPDATE countersign_decisions SET outcome = ? WHERE run_id = ? AND tool_call_id = ? AND stop = ?',
+      params: [JSON.stringify(outcome), runId, toolCallId, stop],
+    };
+  }
+}
+
+/** @param after the version up to which the events are known. */
+export function* loadRun(runId: string, after: number): Work<OpenRun | EndedRun | undefined> {
+  // One statement, so that version and events belong together.
+  const open = yield {
+    sql: `SELECT h.version, e.data FROM countersign_heads h
+      LEFT JOIN countersign_events e ON e.run_id = h.run_id AND e.seq > ?
+      WHERE h.run_id = ? ORDER BY e.seq`,
+    params: [after, runId],
+  };
+  const [first] = open;
+  if (first) {
+    const events = first.data === null ? [] : open.map((row) => row.data as string);
+    return { kind: 'open', version: Number(first.version), events };
+  }
+  const [ended] = yield { sql: 'SELECT * FROM countersign_outcomes WHERE run_id = ?', params: [runId] };
+  if (ended === undefined) return undefined;
+  const records = yield {
+    sql: `SELECT data, outcome FROM countersign_decisions WHERE run_id = ?
+      ORDER BY decided_at, tool_call_id, stop`,
+    params: [runId],
+  };
+  return {
+    kind: 'ended',
+    runId,
+    agentId: ended.agent_id as string,
+    ...named(ended),
+    at: Number(ended.ended_at),
+    outcome: JSON.parse(ended.data as string) as Outcome,
+    records: records.map(recordFrom),
+  };
+}
+
+function recordFrom({ data, outcome }: Row): DecisionRecord {
+  const record = JSON.parse(data as string) as DecisionRecord;
+  return outcome === null ? record : { ...record, outcome: JSON.parse(outcome as string) as RecordedOutcome };
+}
+
+/** The thread and the resource of a row that has them. */
+export function named(row: Row): { threadId?: string; resourceId?: string } {
+  return {
+    ...(row.thread_id === null ? {} : { threadId: row.thread_id as string }),
+    ...(row.resource_id === null ? {} : { resourceId: row.resource_id as string }),
+  };
+}
+
+/**
+ * Forgets runs that ended before a time (milliseconds since 1970), with their decisions; those of open runs stay,
+ * however old. At most `limit` runs. Returns how many.
+ */
+export function* sweepEnded(before: number, limit: number): Work<number> {
+  const expired =
+    'SELECT run_id FROM countersign_outcomes WHERE ended_at < ? ORDER BY ended_at, run_id LIMIT ?';
+  yield { sql: `DELETE FROM countersign_decisions WHERE run_id IN (${expired})`, params: [before, limit] };
+  const swept = yield {
+    sql: `DELETE FROM countersign_outcomes WHERE run_id IN (${expired}) RETURNING run_id`,
+    params: [before, limit],
+  };
+  return swept.length;
+}

@@ -1,0 +1,117 @@
+import { CountersignError } from '../core/errors.ts';
+import type { Outcome } from '../core/event.ts';
+import type { Batch, EndedRun, ListPage, ListQuery, OpenRun, Store, Written } from '../core/store.ts';
+import { groupWrites, type WriteGroup } from './group.ts';
+import { type RetentionOptions, sweeper } from './retention.ts';
+import { appendToRun, createRun, loadRun, removeRun, sweepEnded, type Work } from './sql.ts';
+import { listRuns } from './sql-list.ts';
+import { openSqlite, type SqliteDatabase } from './sqlite-database.ts';
+
+/** Runs that one sweep forgets: it holds up the event loop. */
+const sweptAtOnce = 200;
+
+export interface SQLiteStoreOptions extends RetentionOptions {
+  /** Names the store. The default is 'sqlite'. */
+  readonly id?: string | undefined;
+  /** The file, which is made if it is not there, in a directory that is; or ':memory:', gone with the process. */
+  readonly path: string;
+  /**
+   * What waits for the disk. 'standard', the default: pauses, decisions and starts of calls; after a power cut a
+   * call that had finished may be interrupted, but none runs twice. 'strict': every write.
+   */
+  readonly durability?: 'standard' | 'strict' | undefined;
+}
+
+/**
+ * Keeps runs in a SQLite file, by Node's own node:sqlite. Several processes on one machine may open the file at once.
+ * On Node 22 the first store prints Node's ExperimentalWarning about SQLite, which is left to be seen:
+ * `node --disable-warning=ExperimentalWarning` hides it.
+ * @throws `store-failed` when the file cannot be opened or was written by a newer release, `invalid-option`, and
+ * `dependency-missing` below Node 22.13.
+ */
+export class SQLiteStore implements Store {
+  readonly id: string;
+  readonly persistent: boolean;
+  readonly #database: SqliteDatabase;
+  readonly #writes: WriteGroup;
+  readonly #now: () => number;
+  readonly #isStrict: boolean;
+  readonly #sweepIfDue: () => void;
+  #isClosed = false;
+
+  constructor(options: SQLiteStoreOptions) {
+    const { id = 'sqlite', path, durability = 'standard', now = Date.now } = options;
+    if (typeof path !== 'string' || path === '') {
+      throw new CountersignError('invalid-option', 'The option "path" is not valid.', {
+        expected: `the path of a file, or ':memory:'`,
+      });
+    }
+    if (durability !== 'standard' && durability !== 'strict') {
+      throw new CountersignError('invalid-option', 'The option "durability" is not valid.', {
+        expected: `'standard' or 'strict'`,
+      });
+    }
+    this.#sweepIfDue = sweeper(options, (before) => this.#sweep(before));
+    const database = openSqlite(path);
+    this.id = id;
+    this.persistent = database.persistent;
+    this.#database = database;
+    this.#writes = groupWrites(database.transact);
+    this.#now = now;
+    this.#isStrict = durability === 'strict';
+    this.#sweepIfDue();
+  }
+
+  async create(batch: Batch): Promise<Written> {
+    return this.#write(batch, () => createRun(batch, this.#now()));
+  }
+
+  async append(batch: Batch): Promise<Written> {
+    return this.#write(batch, () => appendToRun(batch, this.#now()));
+  }
+
+  async remove(batch: Batch, outcome: Outcome, at: number): Promise<Written> {
+    const written = await this.#write(batch, () => removeRun(batch, outcome, at));
+    if (written.ok && !this.#isClosed) this.#sweepIfDue();
+    return written;
+  }
+
+  async load(runId: string, after: number): Promise<OpenRun | EndedRun | undefined> {
+    return this.#opened().run(loadRun(runId, after));
+  }
+
+  async list(query: ListQuery): Promise<ListPage> {
+    return this.#opened().run(listRuns(query));
+  }
+
+  /** Commits what was given before, then closes the file. Afterwards every call is `store-failed`. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#writes.flush();
+    this.#isClosed = true;
+    this.#database.close();
+  }
+
+  #write(batch: Batch, work: () => Work<Written>): Promise<Written> {
+    const database = this.#opened();
+    const full = this.#isStrict || batch.durability === 'full';
+    return this.#writes.add({ run: () => database.run(work()), full });
+  }
+
+  #sweep(before: number): boolean {
+    try {
+      const work = () => this.#database.run(sweepEnded(before, sweptAtOnce));
+      return this.#database.transact(work, false) < sweptAtOnce;
+    } catch {
+      // What is too old can wait for the next sweep; the removal before it is committed and must not fail.
+      return true;
+    }
+  }
+
+  #opened(): SqliteDatabase {
+    if (!this.#isClosed) return this.#database;
+    throw new CountersignError('store-failed', `The store "${this.id}" is closed.`, {
+      todo: 'Open a new store.',
+    });
+  }
+}

@@ -1,0 +1,51 @@
+/** The callbacks of a leg. They look, they never change a run: what they throw is reported and forgotten. */
+import { messageOf } from '../core/errors.ts';
+import type { FinishReason, StepResult } from './chunk.ts';
+
+/** Called as a leg goes on. What they throw goes to `onError` and changes nothing. */
+export interface LegCallbacks {
+  /** A step's response is there and its calls are settled. */
+  readonly onStepFinish?: ((step: StepResult) => unknown) | undefined;
+  /** The run has finished. Not called when it only waits, failed or was cancelled. */
+  readonly onFinish?: ((result: FinishedRun) => unknown) | undefined;
+  readonly onError?: ((event: { readonly error: unknown }) => unknown) | undefined;
+}
+
+export interface FinishedRun {
+  readonly finishReason: FinishReason;
+  /** The text of the last leg. */
+  readonly text: string;
+  readonly steps: readonly StepResult[];
+}
+
+export function legCallbacks(
+  { onStepFinish, onFinish, onError }: LegCallbacks,
+  warn: (message: string) => void,
+): { stepFinish(step: StepResult): void; finish(result: FinishedRun): void; error(error: unknown): void } {
+  const error = (problem: unknown): void => {
+    if (onError) {
+      guarded(
+        () => onError({ error: problem }),
+        (thrown) => warn(`onError threw: ${messageOf(thrown)}`),
+      );
+    }
+  };
+  const report = (thrown: unknown): void => {
+    if (onError) error(thrown);
+    else warn(`a callback threw: ${messageOf(thrown)}`);
+  };
+  return {
+    stepFinish: (step) => onStepFinish && guarded(() => onStepFinish(step), report),
+    finish: (result) => onFinish && guarded(() => onFinish(result), report),
+    error,
+  };
+}
+
+function guarded(callback: () => unknown, report: (thrown: unknown) => void): void {
+  try {
+    const outcome = callback();
+    if (outcome instanceof Promise) outcome.catch(report);
+  } catch (thrown) {
+    report(thrown);
+  }
+}

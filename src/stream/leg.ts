@@ -1,0 +1,211 @@
+/**
+ * Owns the life of one leg: what its caller is told from `start` to `finish`. A leg listens to the run's log and
+ * never drives it, so a reader that goes away changes nothing (DESIGN §5). It ends when the run waits for a person
+ * or has ended, or when a call that it announced is decided.
+ */
+import { CountersignError, type ErrorCode, isCountersignError } from '../core/errors.ts';
+import type { Event } from '../core/event.ts';
+import type { RunLog } from '../core/log.ts';
+import { headOf, totalUsage } from '../core/next.ts';
+import { isSettled, lastStep, type Run } from '../core/state.ts';
+import type { EndedRun } from '../core/store.ts';
+import { type ReplayBuffer, replayBuffer } from './buffer.ts';
+import { type LegCallbacks, legCallbacks } from './callbacks.ts';
+import type { Chunk, FinishReason, ToolCallChunk, ToolResultChunk } from './chunk.ts';
+import { narrator } from './narrator.ts';
+import { chunk, textChunks } from './render.ts';
+import { stepResult, stepResults } from './result.ts';
+
+/** How a leg ended, and the run as it was then. */
+export interface LegEnd {
+  readonly finishReason: FinishReason;
+  readonly decided: boolean;
+  readonly run: Run;
+  readonly error?: CountersignError;
+}
+
+export interface Leg {
+  readonly runId: string;
+  readonly messageId: string;
+  readonly chunks: ReplayBuffer<Chunk>;
+  /** The leg's own text so far. */
+  readonly text: string;
+  readonly toolCalls: readonly ToolCallChunk[];
+  readonly toolResults: readonly ToolResultChunk[];
+  readonly end: LegEnd | undefined;
+  /** Resolves when the leg has ended. Never rejects. */
+  readonly ended: Promise<LegEnd>;
+  /** Begins at once, with what the run is now: for the first leg, and to follow what was decided before. */
+  begin(settles?: readonly string[]): void;
+  /** Begins when this event is stored. */
+  beginAt(isFirst: (event: Event) => boolean): void;
+  /** Ends without having begun: the decision was refused. */
+  discard(): void;
+}
+
+export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: string) => void): Leg {
+  const { runId } = log;
+  const buffer = replayBuffer<Chunk>();
+  const toolCalls: ToolCallChunk[] = [];
+  const toolResults: ToolResultChunk[] = [];
+  const notify = legCallbacks(callbacks, warn);
+  let isFirst: (event: Event) => boolean = () => false;
+  let begun = false;
+  let text = '';
+  let end: LegEnd | undefined;
+  let resolveEnded: (end: LegEnd) => void = () => {};
+  const ended = new Promise<LegEnd>((resolve) => {
+    resolveEnded = resolve;
+  });
+
+  const emit = (item: Chunk): void => {
+    if (item.type === 'text-delta') text += item.payload.text;
+    else if (item.type === 'tool-call') toolCalls.push(item);
+    else if (item.type === 'tool-result') toolResults.push(item);
+    buffer.push(item);
+  };
+  const narration = narrator(runId, emit, (step, run) => notify.stepFinish(stepResult(run, step)));
+
+  const finish = (
+    run: Run,
+    finishReason: FinishReason,
+    facts: Pick<LegEnd, 'error'> & { decided?: true } = {},
+  ): void => {
+    const { decided, error } = facts;
+    if (error) {
+      emit(chunk(runId, 'error', { error }));
+      notify.error(error);
+    }
+    if (run.cancel)
+      emit(chunk(runId, 'abort', run.cancel?.reason === undefined ? {} : { reason: run.cancel.reason }));
+    const steps = stepResults(run);
+    emit(
+      chunk(runId, 'finish', {
+        finishReason,
+        stepResult: { reason: finishReason, isContinued: false },
+        output: { usage: totalUsage(run), steps },
+        metadata: {},
+        ...(decided ? { decided } : {}),
+      }),
+    );
+    end = { finishReason, decided: decided === true, run, ...(error ? { error } : {}) };
+    stopListening();
+    if (run.outcome?.status === 'finished') notify.finish({ finishReason, text, steps });
+    buffer.end();
+    resolveEnded(end);
+  };
+
+  /** Ends the leg if the run waits for a person or has ended. */
+  const finishIfAtRest = (run: Run): void => {
+    if (run.outcome) {
+      const { finishReason, error } = run.outcome;
+      finish(run, finishReason, error ? { error: failedError(run, error) } : {});
+    } else if (headOf(run) === 'waiting') {
+      if (lastStep(run)?.state === 'stalled') finish(run, 'error', { error: stalledError(run) });
+      else finish(run, 'suspended');
+    }
+  };
+
+  const begin = (run: Run, settles: readonly string[]): void => {
+    begun = true;
+    narration.begin(run, settles);
+  };
+
+  /** The run ended elsewhere: what of it this leg still owes is told from the records. */
+  const finishFromRecords = ({ outcome, records }: EndedRun): void => {
+    for (const { toolCallId, outcome: recorded } of records) {
+      const call = log.run.calls.get(toolCallId);
+      if (!call || !recorded || isSettled(call) || !narration.hasShown(toolCallId)) continue;
+      const { state, result, error } = recorded;
+      narration.showOutcome({
+        ...call,
+        state,
+        ...(result === undefined ? {} : { result }),
+        ...(error ? { error } : {}),
+      });
+    }
+    for (const item of textChunks(runId, 'outcome', outcome.text)) emit(item);
+    finish({ ...log.run, outcome }, outcome.finishReason);
+  };
+
+  const stopListening = log.listen({
+    onEvents(events, run) {
+      let told = 0;
+      if (!begun) {
+        told = events.findIndex(isFirst) + 1;
+        if (told === 0) return;
+        const first = events[told - 1] as Event;
+        begin(run, 'toolCallId' in first ? [first.toolCallId] : []);
+      }
+      for (const event of events.slice(told)) {
+        if (event.type === 'call-decided' && narration.hasAnnounced(event.toolCallId, event.stop)) {
+          return finish(run, 'suspended', { decided: true });
+        }
+        narration.tell(event, run);
+      }
+      narration.closeSteps(run);
+      finishIfAtRest(run);
+    },
+    onPassing(passing) {
+      if (begun) narration.pass(passing, log.run);
+    },
+    onGone(gone) {
+      if (begun) finishFromRecords(gone);
+    },
+    onBroken(error) {
+      if (begun) finish(log.run, 'error', { error: brokenError(error) });
+    },
+  });
+
+  return {
+    runId,
+    messageId: log.run.started.messageId,
+    chunks: buffer,
+    get text() {
+      return text;
+    },
+    toolCalls,
+    toolResults,
+    get end() {
+      return end;
+    },
+    ended,
+    begin(settles = []) {
+      begin(log.run, settles);
+      narration.closeSteps(log.run);
+      finishIfAtRest(log.run);
+    },
+    beginAt(first) {
+      isFirst = first;
+    },
+    discard: stopListening,
+  };
+}
+
+function failedError(run: Run, error: { code: string; message: string }): CountersignError {
+  const { runId, agentId } = run.started;
+  return new CountersignError(error.code as ErrorCode, `The run failed: ${error.message}`, {
+    runId,
+    agentId,
+  });
+}
+
+function stalledError(run: Run): CountersignError {
+  const { runId, agentId } = run.started;
+  const error = lastStep(run)?.error;
+  return new CountersignError(
+    'run-stalled',
+    `The run is stalled: ${error?.message ?? 'its model call failed.'}`,
+    {
+      runId,
+      agentId,
+      ...(error?.missing ? { missing: error.missing } : {}),
+      todo: 'continueRun tries the model call again, cancelRun ends the run. Nothing that was executed runs twice.',
+    },
+  );
+}
+
+function brokenError(thrown: unknown): CountersignError {
+  if (isCountersignError(thrown)) return thrown;
+  return new CountersignError('store-failed', 'The run cannot go on here.', { cause: thrown });
+}

@@ -1,0 +1,173 @@
+/** What callers hold: a leg as a stream with promises (`stream`), or collected (`generate`). */
+import type { CountersignError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import type { Message } from '../core/message.ts';
+import { totalUsage } from '../core/next.ts';
+import type { SuspendPayload } from '../core/policy.ts';
+import { messagesOf } from '../core/prompt.ts';
+import type { Chunk, FinishReason, StepResult, ToolCallChunk, ToolResultChunk } from './chunk.ts';
+import type { Leg, LegEnd } from './leg.ts';
+import { stepResults, stopPayloads, totalText } from './result.ts';
+
+/** A web stream that is read with a reader or with `for await`. */
+export type Readable<T> = ReadableStream<T> & AsyncIterable<T>;
+
+/**
+ * What `stream`, `approveToolCall`, `declineToolCall`, `resumeStream` and `continueRun` return. `text`, `textStream`,
+ * `toolCalls` and `toolResults` are this leg's; `steps`, `usage`, `totalText` and `messages` are the run's.
+ */
+export interface AgentStream {
+  readonly runId: string;
+  /** The id of the assistant's message, the same over all legs of the run. */
+  readonly messageId: string;
+  /** All chunks from the first. Every access is a new reader; each gets everything. */
+  readonly fullStream: Readable<Chunk>;
+  /** The text as it comes. Errors with the leg's error, if it ends with one. */
+  readonly textStream: Readable<string>;
+  /** Rejects with the leg's error, if it ends with one. */
+  readonly text: Promise<string>;
+  readonly totalText: Promise<string>;
+  readonly finishReason: Promise<FinishReason>;
+  /** The error that the leg ended with, if it did. */
+  readonly error: Promise<CountersignError | undefined>;
+  readonly toolCalls: Promise<readonly ToolCallChunk[]>;
+  readonly toolResults: Promise<readonly ToolResultChunk[]>;
+  readonly steps: Promise<readonly StepResult[]>;
+  readonly usage: Promise<JsonObject>;
+  /** The first of `suspendPayloads`; undefined when nothing waits. */
+  readonly suspendPayload: Promise<SuspendPayload>;
+  /** All calls that wait for a decision, in the order of the model. */
+  readonly suspendPayloads: Promise<readonly SuspendPayload[]>;
+  /** The run's whole conversation: its input and what it added. */
+  readonly messages: Promise<readonly Message[]>;
+  /** Resolves when the leg has ended. */
+  consumeStream(): Promise<void>;
+}
+
+interface Collected {
+  readonly runId: string;
+  readonly messageId: string;
+  readonly text: string;
+  readonly totalText: string;
+  readonly toolCalls: readonly ToolCallChunk[];
+  readonly toolResults: readonly ToolResultChunk[];
+  readonly steps: readonly StepResult[];
+  readonly usage: JsonObject;
+  readonly messages: readonly Message[];
+  readonly suspendPayloads: readonly SuspendPayload[];
+}
+
+/** What `generate` and its companions return. Look at `finishReason`: 'suspended' means that a person must act. */
+export type AgentOutput = Collected &
+  (
+    | {
+        readonly finishReason: 'suspended';
+        /** The first call that waits. */
+        readonly suspendPayload: SuspendPayload;
+        readonly error?: undefined;
+        /** A call that this leg announced was decided: the decision's own leg goes on. */
+        readonly decided?: true;
+      }
+    | {
+        /** The run is stalled (`run-stalled`): `continueRunGenerate` tries again. */
+        readonly finishReason: 'error';
+        readonly error: CountersignError;
+        readonly suspendPayload?: undefined;
+      }
+    | {
+        readonly finishReason: Exclude<KnownFinish, 'suspended' | 'error'>;
+        readonly error?: undefined;
+        readonly suspendPayload?: undefined;
+      }
+  );
+
+type KnownFinish =
+  | 'stop'
+  | 'length'
+  | 'content-filter'
+  | 'tool-calls'
+  | 'other'
+  | 'error'
+  | 'suspended'
+  | 'max-steps'
+  | 'cancelled';
+
+/** A leg as a stream. */
+export function streamOf(leg: Leg): AgentStream {
+  const after = async <T>(select: (end: LegEnd) => T): Promise<T> => select(await leg.ended);
+  return {
+    runId: leg.runId,
+    messageId: leg.messageId,
+    get fullStream() {
+      return leg.chunks.read((chunk) => chunk);
+    },
+    get textStream() {
+      return leg.chunks.read(
+        (chunk) => (chunk.type === 'text-delta' ? chunk.payload.text : undefined),
+        () => leg.end?.error,
+      );
+    },
+    get text() {
+      return after(({ error }) => {
+        if (error) throw error;
+        return leg.text;
+      });
+    },
+    get totalText() {
+      return after(({ run }) => totalText(run));
+    },
+    get finishReason() {
+      return after((end) => end.finishReason);
+    },
+    get error() {
+      return after((end) => end.error);
+    },
+    get toolCalls() {
+      return after(() => leg.toolCalls);
+    },
+    get toolResults() {
+      return after(() => leg.toolResults);
+    },
+    get steps() {
+      return after(({ run }) => stepResults(run));
+    },
+    get usage() {
+      return after(({ run }) => totalUsage(run));
+    },
+    get suspendPayload() {
+      return after(({ run }) => stopPayloads(run)[0]);
+    },
+    get suspendPayloads() {
+      return after(({ run }) => stopPayloads(run));
+    },
+    get messages() {
+      return after(({ run }) => messagesOf(run));
+    },
+    async consumeStream() {
+      await leg.ended;
+    },
+  };
+}
+
+/** A leg collected. Rejects when the run failed before anything of it was stored: then there is nothing to go on. */
+export async function outputOf(leg: Leg): Promise<AgentOutput> {
+  const { run, finishReason, error, decided } = await leg.ended;
+  if (error && error.code !== 'run-stalled') throw error;
+  const payloads = stopPayloads(run);
+  return {
+    runId: leg.runId,
+    messageId: leg.messageId,
+    text: leg.text,
+    totalText: totalText(run),
+    finishReason,
+    toolCalls: leg.toolCalls,
+    toolResults: leg.toolResults,
+    steps: stepResults(run),
+    usage: totalUsage(run),
+    messages: messagesOf(run),
+    suspendPayloads: payloads,
+    ...(payloads.length > 0 ? { suspendPayload: payloads[0] } : {}),
+    ...(error ? { error } : {}),
+    ...(decided ? { decided } : {}),
+  } as unknown as AgentOutput;
+}

@@ -1,0 +1,70 @@
+/** What a run amounts to so far, for callers: its steps and where it waits. Pure. */
+import type { JsonObject } from '../core/json.ts';
+import { textOf } from '../core/message.ts';
+import { type Call, isSettled, openCalls, type Run, type Step } from '../core/state.ts';
+import {
+  type ApprovalPayload,
+  type CallPayload,
+  decisionSchema,
+  type StepResult,
+  type SuspensionPayload,
+} from './chunk.ts';
+
+/** The steps whose response is there, over all legs of the run. */
+export function stepResults(run: Run): StepResult[] {
+  return run.steps.flatMap((step) => (step.response ? [stepResult(run, step)] : []));
+}
+
+export function stepResult(run: Run, step: Step): StepResult {
+  const response = step.response as NonNullable<Step['response']>;
+  const calls = step.calls.map((id) => run.calls.get(id) as Call);
+  const reasoning = response.content.map((part) => (part.type === 'reasoning' ? part.text : ''));
+  return {
+    text: textOf(response.content as readonly JsonObject[]),
+    reasoningText: reasoning.join(''),
+    toolCalls: calls.map(callPayload),
+    toolResults: calls
+      .filter((call) => call.state === 'finished')
+      .map((call) => ({ ...callPayload(call), result: call.result })),
+    finishReason: response.finishReason,
+    usage: response.usage,
+    response: response.response ?? {},
+    ...(response.providerMetadata ? { providerMetadata: response.providerMetadata } : {}),
+  };
+}
+
+export function callPayload({ toolCallId, toolName, args }: Call): CallPayload {
+  return { toolCallId, toolName, args };
+}
+
+/** The text of all steps, over all legs. */
+export function totalText(run: Run): string {
+  return run.steps.map((step) => textOf((step.response?.content ?? []) as readonly JsonObject[])).join('');
+}
+
+export type StopPayload = ApprovalPayload | SuspensionPayload;
+
+/** What a held or suspended call waits for. */
+export function stopPayload(call: Call): StopPayload {
+  const { stop, suspension, request } = call;
+  const base = { ...callPayload(call), stop, fingerprint: request.fingerprint };
+  if (call.state === 'held') return { ...base, resumeSchema: decisionSchema };
+  const { payload, resumeSchema } = suspension ?? { payload: null };
+  return {
+    ...base,
+    suspendPayload: payload,
+    ...(resumeSchema ? { resumeSchema: JSON.stringify(resumeSchema) } : {}),
+  };
+}
+
+/** All calls that wait for a decision, in the order of the model. */
+export function stopPayloads(run: Run): StopPayload[] {
+  return openCalls(run)
+    .filter((call) => call.state === 'held' || call.state === 'suspended')
+    .map(stopPayload);
+}
+
+/** Whether a step has its response and nothing of it is open. */
+export function isStepSettled(run: Run, step: Step): boolean {
+  return step.response !== undefined && step.calls.every((id) => isSettled(run.calls.get(id) as Call));
+}
