@@ -7,7 +7,7 @@ import {
   targetOf,
   verdictIn,
 } from '../core/decide.ts';
-import { drive, finishRun } from '../core/drive.ts';
+import { drive } from '../core/drive.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { CallDecided, Event, Person } from '../core/event.ts';
 import { endedError, type RunLog } from '../core/log.ts';
@@ -205,12 +205,15 @@ export async function cancelRun(
 
 async function requestCancel(log: RunLog, worker: Worker, reason?: string, by?: Person): Promise<void> {
   const { clock, id } = worker;
-  await log.commit((run) => {
-    if (run.outcome || run.cancel) return [];
-    const facts = { ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) };
-    return [{ type: 'cancel-requested', runId: run.started.runId, at: clock.now(), ...facts }];
-  });
-  await finishRun(log, { worker: id, leg: worker.nextLeg() }, clock);
+  const me = { worker: id, leg: worker.nextLeg() };
+  await log.commit(
+    (run) => {
+      if (run.outcome || run.cancel) return [];
+      const facts = { ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) };
+      return [{ type: 'cancel-requested', runId: run.started.runId, at: clock.now(), ...facts }];
+    },
+    { me },
+  );
 }
 
 async function acquire(agent: AgentCore, worker: Worker, runId: string): Promise<Lease | EndedRun> {

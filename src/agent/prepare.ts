@@ -97,6 +97,7 @@ export async function partsOf(
     workspace: agent.config.workspace,
     clock: worker.clock,
     limits: { jsonLength: defaults.jsonLength },
+    sha256: worker.sha256,
     warn: worker.warn,
   };
 }

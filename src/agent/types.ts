@@ -1,7 +1,7 @@
 /** What an agent is made of, and what the functions of this folder know of it. */
 import type { Tool as AiSdkTool } from 'ai';
 import type { RequestContext } from '../core/context.ts';
-import type { MessageInput } from '../core/message.ts';
+import type { Message, MessageInput, MessagePart } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { ToolHooks } from '../core/parts.ts';
 import type { Tool } from '../core/tool.ts';
@@ -18,15 +18,16 @@ export type ToolsInput = Readonly<Record<string, Tool | AiSdkTool>>;
 /** A message of an AI SDK chat page. */
 export interface UiMessageInput {
   readonly role: 'system' | 'user' | 'assistant';
-  readonly parts: readonly { readonly type: string }[];
+  readonly parts: readonly MessagePart[];
 }
 
 /** What `stream` and `generate` take: text, messages, or UI messages (converted by the AI SDK). */
 export type MessagesInput =
   | string
   | MessageInput
+  | Message
   | UiMessageInput
-  | readonly (string | MessageInput)[]
+  | readonly (string | MessageInput | Message)[]
   | readonly UiMessageInput[];
 
 /** `id` and `model` are all that an agent needs. */
@@ -76,5 +77,5 @@ export interface AgentCore {
   binding(): Binding;
   whenSeveralWait(): 'latest' | 'refuse';
   model(input: ModelInput): Model;
-  messages(input: MessagesInput): Promise<string | MessageInput | readonly (string | MessageInput)[]>;
+  messages(input: MessagesInput): Promise<Exclude<MessagesInput, UiMessageInput | readonly UiMessageInput[]>>;
 }

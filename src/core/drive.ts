@@ -2,13 +2,15 @@
  * The one loop. It asks `next`, performs it, and the commit of what it produced claims what follows; it returns
  * when somebody else moves the run next. `stream`, `generate`, decisions and recovery all come through here.
  */
+
+import { type CallIds, callIds } from './call-ids.ts';
 import { isCountersignError, messageOf } from './errors.ts';
-import type { Event, Holder, RunError } from './event.ts';
+import type { Event, RunError } from './event.ts';
 import { executeCall } from './execute.ts';
-import { callIds, gateResponse } from './gate.ts';
-import type { Clock, RunLog } from './log.ts';
+import { gateResponse } from './gate.ts';
+import type { RunLog } from './log.ts';
 import type { ModelRequest, ModelResponse, ResponseDelta, ToolDescription } from './model.ts';
-import { ending, failure, isMine, next } from './next.ts';
+import { failure, isMine, next } from './next.ts';
 import { activeTools, type Parts } from './parts.ts';
 import { messagesOf } from './prompt.ts';
 import { type Call, lastStep, openCalls, type Run, type Step } from './state.ts';
@@ -34,7 +36,7 @@ export async function drive(log: RunLog, parts: Parts): Promise<void> {
 }
 
 async function loop(log: RunLog, parts: Parts, abortSignal: AbortSignal): Promise<void> {
-  const { me, clock } = parts;
+  const { me } = parts;
   const running = new Map<string, Promise<void>>();
   await log.commit(() => [], { me });
   for (;;) {
@@ -54,19 +56,12 @@ async function loop(log: RunLog, parts: Parts, abortSignal: AbortSignal): Promis
         await Promise.race(running.values());
         break;
       case 'done':
-        await log.commit((run) => (next(run, me) === 'done' ? ending(run, clock.now()) : []), {
-          persist: true,
-        });
+        await log.commit(() => [], { me, persist: true });
         break;
       case 'wait':
         return;
     }
   }
-}
-
-/** Ends the run if nothing more may happen in it. */
-export async function finishRun(log: RunLog, me: Holder, clock: Clock): Promise<void> {
-  await log.commit((run) => (next(run, me) === 'done' ? ending(run, clock.now()) : []), { persist: true });
 }
 
 async function callStep(log: RunLog, call: Call, parts: Parts, abortSignal: AbortSignal): Promise<void> {
@@ -109,7 +104,7 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
     return fail({ code, message: messageOf(thrown) });
   }
   if (log.run.cancel) return settle(release);
-  const events = await gateResponse(log.run, step.index, response, ids.take(), parts);
+  const events = await gateResponse(log.run, step.index, response, ids, parts);
   try {
     await settle((run) => (run.cancel ? release() : events));
   } catch (thrown) {
@@ -141,23 +136,27 @@ async function requestOf(
 /** Tools that the provider runs without asking are not offered while a policy could hold them (DESIGN §4.8). */
 async function toolsOffered(parts: Parts): Promise<ToolDescription[]> {
   const { holdEverything, functions } = parts.policies;
-  const policed = (tool: Tool): boolean =>
+  const isPoliced = (tool: Tool): boolean =>
     holdEverything ||
     (tool.requireApproval === undefined ? functions.length > 0 : tool.requireApproval !== false);
-  const offered = [...activeTools(parts).values()].filter(
-    ({ tool }) => !(tool.provider?.executed && policed(tool)),
-  );
+  const runsUnasked = ({ provider }: Tool): boolean => provider?.executed === true && !provider.asksFirst;
   return Promise.all(
-    offered.map(async ({ tool }) => ({
-      name: tool.id,
-      description: tool.description,
-      inputSchema: tool.provider ? {} : await tool.inputJsonSchema(),
-      strict: tool.strict,
-      providerOptions: tool.providerOptions,
-      inputExamples: tool.inputExamples,
-      provider: tool.provider?.tool,
-    })),
+    [...activeTools(parts).values()]
+      .filter(({ tool }) => !(runsUnasked(tool) && isPoliced(tool)))
+      .map(({ tool }) => describe(tool)),
   );
+}
+
+async function describe(tool: Tool): Promise<ToolDescription> {
+  return {
+    name: tool.id,
+    description: tool.description,
+    inputSchema: tool.provider ? {} : await tool.inputJsonSchema(),
+    strict: tool.strict,
+    providerOptions: tool.providerOptions,
+    inputExamples: tool.inputExamples,
+    provider: tool.provider?.tool,
+  };
 }
 
 function toolChoiceOf({ options, tools }: Parts): ModelRequest['toolChoice'] {
@@ -169,7 +168,7 @@ function toolChoiceOf({ options, tools }: Parts): ModelRequest['toolChoice'] {
   return { type: 'tool', toolName: named?.tool.id ?? choice.toolName };
 }
 
-function renamed(delta: ResponseDelta, ids: ReturnType<typeof callIds>): ResponseDelta {
+function renamed(delta: ResponseDelta, ids: CallIds): ResponseDelta {
   switch (delta.type) {
     case 'tool-call-input-streaming-start':
       return { ...delta, payload: { ...delta.payload, toolCallId: ids.begin(delta.payload.toolCallId) } };

@@ -37,7 +37,7 @@ export interface StoredOptions {
 
 export interface Person {
   readonly id: string;
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 /** Why a call failed, as the model and the record see it. */
@@ -50,6 +50,7 @@ export interface CallError {
     | 'invalid-output'
     | 'invalid-suspend-payload'
     | 'too-large'
+    | 'response-cut'
     | 'reported';
   readonly message: string;
   readonly name?: string;

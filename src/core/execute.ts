@@ -5,7 +5,7 @@
 import { CountersignError, messageOf } from './errors.ts';
 import type { CallError, Event } from './event.ts';
 import { clone } from './gate.ts';
-import { type Json, sha256, toJson } from './json.ts';
+import { type Json, toJson } from './json.ts';
 import type { Passing } from './log.ts';
 import type { ModelOutput } from './message.ts';
 import type { Parts, ToolHookContext } from './parts.ts';
@@ -45,7 +45,7 @@ async function attempt(execution: Execution): Promise<CallOutcome> {
   const { call, parts } = execution;
   const { request, toolName } = call;
   const stored = JSON.stringify(call.args);
-  if ((await sha256(stored)) !== request.textHash || !isApproved(call)) {
+  if ((await parts.sha256(stored)) !== request.textHash || !isApproved(call)) {
     return failed('tool-changed', 'The stored call is not the one that was approved; it did not run.');
   }
   if (request.approvalId !== undefined) return { type: 'call-finished', result: null };

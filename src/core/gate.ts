@@ -2,9 +2,10 @@
  * Owns what becomes of the calls that a model asked for: refused, held or free, decided once and stored with the
  * call (DESIGN §4.0–3). Nothing here executes anything.
  */
+import type { CallIds } from './call-ids.ts';
 import { messageOf } from './errors.ts';
 import type { CallError, CallRequested, StepContent, StepFinished } from './event.ts';
-import { canonicalJson, type Json, type JsonObject, sha256, toJson } from './json.ts';
+import { canonicalJson, type Json, type JsonObject, toJson } from './json.ts';
 import type { ModelResponse, ResponsePart } from './model.ts';
 import { activeTools, type NamedTool, type Parts } from './parts.ts';
 import { isHeld } from './policy.ts';
@@ -14,33 +15,31 @@ import type { Run } from './state.ts';
 
 type CallPart = Extract<ResponsePart, { type: 'call' }>;
 
-/**
- * The events that a whole response amounts to: the step, then each of its calls with the gate's answer.
- * @param idOf the ids of the response's calls, made unique in the run.
- */
+/** The events that a whole response amounts to: the step, then each of its calls with the gate's answer. */
 export async function gateResponse(
   run: Run,
   step: number,
   response: ModelResponse,
-  idOf: (originalId: string) => string,
+  ids: CallIds,
   parts: Parts,
 ): Promise<(StepFinished | CallRequested)[]> {
   const { runId } = run.started;
   const at = parts.clock.now();
   const asked: { part: CallPart; toolCallId: string }[] = [];
   const content = response.content.map((part): StepContent => {
-    if (part.type === 'provider-call' || part.type === 'provider-result') {
-      return { ...part, toolCallId: idOf(part.toolCallId) };
-    }
+    if (part.type === 'provider-result') return { ...part, toolCallId: ids.ofResult(part.toolCallId) };
+    if (part.type === 'provider-call') return { ...part, toolCallId: ids.take(part.toolCallId) };
     if (part.type !== 'call') return part;
-    const toolCallId = idOf(part.toolCallId);
+    const toolCallId = ids.take(part.toolCallId);
     asked.push({ part, toolCallId });
     return { type: 'call', toolCallId };
   });
   const offered = activeTools(parts);
   const requests = await Promise.all(
     asked.map(async ({ part, toolCallId }): Promise<CallRequested> => {
-      const judged = await judge(run, part, toolCallId, offered, parts);
+      const judged = isCut(response)
+        ? await refusal(part, parts, 'response-cut', `The response was cut short (${response.finishReason}).`)
+        : await judge(run, part, toolCallId, offered, parts);
       return { type: 'call-requested', runId, at, toolCallId, step, toolName: part.toolName, ...judged };
     }),
   );
@@ -52,12 +51,17 @@ export async function gateResponse(
     step,
     content,
     finishReason,
-    usage: toJson(usage, 'usage') as JsonObject,
+    usage: usage as JsonObject,
     ...(meta ? { response: meta } : {}),
     ...(providerMetadata ? { providerMetadata } : {}),
     ...(warnings ? { warnings } : {}),
   };
   return [finished, ...requests];
+}
+
+/** Calls of a response that was cut short are not what the model meant, though they may look whole. */
+function isCut({ finishReason }: ModelResponse): boolean {
+  return finishReason === 'length' || finishReason === 'content-filter';
 }
 
 type Judged = Omit<CallRequested, 'type' | 'runId' | 'at' | 'toolCallId' | 'step' | 'toolName'>;
@@ -71,17 +75,13 @@ async function judge(
 ): Promise<Judged> {
   const extras = part.providerOptions ? { providerOptions: part.providerOptions } : {};
   const named = offered.get(part.toolName);
-  const refuse = async (code: CallError['code'], message: string): Promise<Judged> => ({
-    ...(await bind(part.toolName, repeatable(part) ? part.raw : {}, undefined)),
-    gate: 'refused',
-    error: { code, message },
-    ...extras,
-  });
+  const refuse = (code: CallError['code'], message: string): Promise<Judged> =>
+    refusal(part, parts, code, message);
   if (part.unparsable) return refuse('invalid-arguments', 'The arguments are not valid JSON.');
   if (!isObject(part.raw)) return refuse('invalid-arguments', 'The arguments must be a JSON object.');
   if (part.approvalId !== undefined) {
     return {
-      ...(await bind(part.toolName, part.raw, undefined)),
+      ...(await bind(parts, part.toolName, part.raw, undefined)),
       gate: 'held',
       approvalId: part.approvalId,
       ...extras,
@@ -100,7 +100,7 @@ async function judge(
   let bound: Pick<Judged, 'raw' | 'args' | 'textHash' | 'fingerprint'>;
   try {
     args = toJson(valid.value, `input of tool "${tool.id}"`);
-    bound = await bind(tool.id, part.raw, args);
+    bound = await bind(parts, tool.id, part.raw, args);
   } catch (thrown) {
     return refuse('invalid-arguments', `The arguments have no canonical JSON form: ${messageOf(thrown)}`);
   }
@@ -123,8 +123,23 @@ async function judge(
   };
 }
 
+async function refusal(
+  part: CallPart,
+  parts: Parts,
+  code: CallError['code'],
+  message: string,
+): Promise<Judged> {
+  return {
+    ...(await bind(parts, part.toolName, repeatable(part) ? part.raw : {}, undefined)),
+    gate: 'refused',
+    error: { code, message },
+    ...(part.providerOptions ? { providerOptions: part.providerOptions } : {}),
+  };
+}
+
 /** What an approval is bound to. `args` is kept only where it is not what the model wrote. */
 async function bind(
+  { sha256 }: Parts,
   toolName: string,
   raw: Json,
   args: Json | undefined,
@@ -159,41 +174,4 @@ function isObject(value: Json): value is JsonObject {
 /** A copy that a schema or a tool may change. */
 export function clone(value: Json): unknown {
   return JSON.parse(JSON.stringify(value));
-}
-
-/**
- * Makes the ids of a model's calls unique in the run: an id that is empty, was used before, or contains `~` (which
- * joins qualified ids) is replaced, from the first delta on.
- */
-export function callIds(run: Run): {
-  begin(id: string): string;
-  current(id: string): string;
-  take(): (id: string) => string;
-} {
-  const taken = new Set(run.calls.keys());
-  for (const step of run.steps) {
-    for (const part of step.response?.content ?? [])
-      if (part.type === 'provider-call') taken.add(part.toolCallId);
-  }
-  const issued = new Map<string, string[]>();
-  const begin = (id: string): string => {
-    const unique = id === '' || id.includes('~') || taken.has(id) ? `call_${crypto.randomUUID()}` : id;
-    taken.add(unique);
-    issued.set(id, [...(issued.get(id) ?? []), unique]);
-    return unique;
-  };
-  const current = (id: string): string => issued.get(id)?.at(-1) ?? begin(id);
-  return {
-    begin,
-    current,
-    /** The ids in the order of the finished response: the n-th use of an id is the n-th that was begun. */
-    take() {
-      const used = new Map<string, number>();
-      return (id) => {
-        const count = used.get(id) ?? 0;
-        used.set(id, count + 1);
-        return issued.get(id)?.[count] ?? begin(id);
-      };
-    },
-  };
 }

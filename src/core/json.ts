@@ -122,7 +122,10 @@ export function canonicalJson(value: Json): string {
   return canonicalize(value) as string;
 }
 
-/** SHA-256 of a text (UTF-8), as 64 lower-case hexadecimal digits. */
+/** SHA-256 of a text (UTF-8), as 64 lower-case hexadecimal digits. A platform may bring one that does not wait. */
+export type Sha256 = (text: string) => string | Promise<string>;
+
+/** SHA-256 by Web Crypto, which is everywhere. */
 export async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');

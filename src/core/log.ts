@@ -7,7 +7,7 @@ import { batchOf } from './batch.ts';
 import { CountersignError, isCountersignError } from './errors.ts';
 import { type Event, eventFrom, type Holder, type RunStarted } from './event.ts';
 import type { ResponseDelta } from './model.ts';
-import { claims, waitingCalls } from './next.ts';
+import { riders, waitingCalls } from './next.ts';
 import { fold } from './run.ts';
 import type { Run } from './state.ts';
 import type { Batch, EndedRun, Store, Written } from './store.ts';
@@ -38,7 +38,7 @@ export interface Listener {
 }
 
 export interface CommitOptions {
-  /** Who claims what the commit makes possible. Left out, nothing is claimed. */
+  /** Who claims what the commit makes possible, or ends the run. Left out, nothing rides along. */
   readonly me?: Holder | undefined;
   /** Retry as long as the process lives: for results, which must not be lost. */
   readonly persist?: boolean | undefined;
@@ -51,7 +51,7 @@ export interface RunLog {
   readonly runId: string;
   readonly run: Run;
   readonly stored: boolean;
-  /** Appends what `propose` makes, and returns it with the claims. */
+  /** Appends what `propose` makes, and returns it with what rode along. */
   commit(propose: Propose, options?: CommitOptions): Promise<readonly Event[]>;
   /** Reads what other processes appended. */
   refresh(): Promise<void>;
@@ -135,9 +135,9 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     for (;;) {
       const proposed = propose(run);
       let after = fold(proposed, run) as Run;
-      const claimed = options.me ? claims(after, options.me, clock.now()) : [];
-      after = fold(claimed, after) as Run;
-      const events = [...proposed, ...claimed];
+      const riding = options.me ? riders(after, options.me, clock.now()) : [];
+      after = fold(riding, after) as Run;
+      const events = [...proposed, ...riding];
       if (events.length === 0) return events;
       if (unstored && (after.outcome || waitingCalls(after).length === 0)) {
         unstored.push(...events);

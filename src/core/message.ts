@@ -5,9 +5,10 @@
 import { CountersignError } from './errors.ts';
 import { type Json, type JsonObject, toJson } from './json.ts';
 
-export interface MessagePart {
-  readonly type: string;
-}
+/** A part of a message: text, a file, a tool call … */
+export type MessagePart =
+  | { readonly type: string }
+  | { readonly type: string; readonly [key: string]: unknown };
 
 /** A message as callers may write it: `ModelMessage`s of the AI SDK fit. */
 export interface MessageInput {
@@ -34,7 +35,9 @@ const roles = new Set(['system', 'user', 'assistant', 'tool']);
  * strings.
  * @throws `invalid-message` when there is none, or one has another shape.
  */
-export function toMessages(input: string | MessageInput | readonly (string | MessageInput)[]): Message[] {
+export function toMessages(
+  input: string | MessageInput | Message | readonly (string | MessageInput | Message)[],
+): Message[] {
   const list: readonly unknown[] = Array.isArray(input) ? input : [input];
   if (list.length === 0) throw invalid('There is no message.');
   return list.map((item, index) => {

@@ -1,5 +1,5 @@
 /**
- * Owns what may happen next: `next` for the loop, `claims` for every append, `headOf` for the store. Pure.
+ * Owns what may happen next: `next` for the loop, `riders` for every append, `headOf` for the store. Pure.
  * `next` says 'model' and 'calls' only to the holder of the claim, so two drives never do the same thing.
  */
 import type { Claim, Event, Holder, Outcome, RunError } from './event.ts';
@@ -33,11 +33,12 @@ function isOver(run: Run): boolean {
 }
 
 /**
- * The claims that `me` makes in the append after which the run is in this state: the free and approved calls up to
- * the concurrency of the run, or, when everything is settled, the next model call. They ride in the same append, so
- * that a claim costs no commit of its own.
+ * What rides in the append of `me` after which the run is in this state, so that it costs no commit of its own: the
+ * claims of the free and approved calls up to the concurrency of the run, or, when everything is settled, the claim
+ * of the next model call, or the end.
  */
-export function claims(run: Run, me: Holder, at: number): Event[] {
+export function riders(run: Run, me: Holder, at: number): Event[] {
+  if (next(run, me) === 'done') return ending(run, at);
   if (run.outcome || isOver(run)) return [];
   const runId = run.started.runId;
   const step = lastStep(run);
@@ -82,7 +83,7 @@ export function waitingCalls(run: Run): Call[] {
 }
 
 /** The events that end a run whose `next` is 'done'. Waiting calls are cancelled with it. */
-export function ending(run: Run, at: number): Event[] {
+function ending(run: Run, at: number): Event[] {
   const runId = run.started.runId;
   const cancelled = openCalls(run)
     .filter((call) => !isSettled(call))

@@ -1,6 +1,7 @@
 /** What one leg brings to the loop: the agent's code as deployed now, and what the leg's caller passed (DESIGN §3). */
 import type { RequestContext } from './context.ts';
 import type { Holder, StoredOptions } from './event.ts';
+import type { Sha256 } from './json.ts';
 import type { Clock } from './log.ts';
 import type { Model } from './model.ts';
 import type { Policies } from './policy.ts';
@@ -26,12 +27,16 @@ export interface ToolHookContext {
 /** Functions around `execute`. They run after the decision, never before it. A hook that throws fails the call. */
 export interface ToolHooks {
   /** May answer in place of the tool: `{ proceed: false, output }`. */
-  beforeToolCall?(
-    context: ToolHookContext,
-    // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only looks returns nothing
-  ): void | undefined | HookAnswer | Promise<void | undefined | HookAnswer>;
+  readonly beforeToolCall?:
+    | ((
+        context: ToolHookContext,
+        // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only looks returns nothing
+      ) => void | undefined | HookAnswer | Promise<void | undefined | HookAnswer>)
+    | undefined;
   /** Called after `execute` returned (`output`) or threw (`error`). Not called when the call suspended itself. */
-  afterToolCall?(context: ToolHookContext & { readonly output?: unknown; readonly error?: unknown }): unknown;
+  readonly afterToolCall?:
+    | ((context: ToolHookContext & { readonly output?: unknown; readonly error?: unknown }) => unknown)
+    | undefined;
 }
 
 export interface HookAnswer {
@@ -58,6 +63,7 @@ export interface Parts {
   readonly workspace: unknown;
   readonly clock: Clock;
   readonly limits: Limits;
+  readonly sha256: Sha256;
   warn(message: string): void;
 }
 

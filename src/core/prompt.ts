@@ -44,7 +44,7 @@ function assistantPart(run: Run, part: StepContent): JsonObject[] {
         {
           type: 'tool-call',
           toolCallId: part.toolCallId,
-          toolName,
+          toolName: asked === undefined ? acceptable(toolName) : toolName,
           input: request.raw,
           ...(asked === undefined ? {} : { providerExecuted: true }),
           ...(request.providerOptions ? { providerOptions: request.providerOptions } : {}),
@@ -83,7 +83,12 @@ function toolPart(call: Call): JsonObject[] {
       },
     ];
   }
-  return [{ type: 'tool-result', toolCallId: call.toolCallId, toolName: call.toolName, output }];
+  return [{ type: 'tool-result', toolCallId: call.toolCallId, toolName: acceptable(call.toolName), output }];
+}
+
+/** A tool name that the model made up, as providers take it back; the name of a real tool is unchanged. */
+function acceptable(toolName: string): string {
+  return toolName.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || '_';
 }
 
 /** What the model reads as the result of a settled call; undefined while it is open. */

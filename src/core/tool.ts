@@ -13,7 +13,7 @@ export interface ToolWriter {
   custom(chunk: {
     readonly type: `data-${string}`;
     readonly data: unknown;
-    readonly id?: string;
+    readonly id?: string | undefined;
   }): Promise<void>;
 }
 
@@ -122,7 +122,9 @@ export interface Tool {
   readonly providerOptions?: JsonObject | undefined;
   readonly inputExamples?: Json | undefined;
   /** A tool of the provider, offered as it is. Where the provider runs it, there is no `execute` here. */
-  readonly provider?: { readonly executed: boolean; readonly tool: object } | undefined;
+  readonly provider?:
+    | { readonly executed: boolean; readonly asksFirst?: boolean | undefined; readonly tool: object }
+    | undefined;
   readonly requireApproval?: boolean | OwnPolicy | undefined;
   toModelOutput?(output: unknown, call: { toolCallId: string; input: unknown }): MaybePromise<ModelOutput>;
   execute?(inputData: unknown, context: ToolContext): unknown;

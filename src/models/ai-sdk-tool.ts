@@ -35,7 +35,10 @@ export function toolFromAiSdk(key: string, tool: SdkTool): Tool {
     providerOptions:
       tool.providerOptions &&
       (toJson(tool.providerOptions, `providerOptions of tool "${key}"`) as JsonObject),
-    provider: tool.type === 'provider' ? { executed: isProviderExecuted(tool), tool } : undefined,
+    provider:
+      tool.type === 'provider'
+        ? { executed: isProviderExecuted(tool), asksFirst: asksFirst(tool), tool }
+        : undefined,
     requireApproval:
       typeof needsApproval === 'function'
         ? async (input: unknown, context: ApprovalContext) =>
@@ -66,6 +69,11 @@ function descriptionOf(key: string, { description }: SdkTool): string | undefine
 
 function isProviderExecuted(tool: SdkTool): boolean {
   return tool.isProviderExecuted ?? tool.execute === undefined;
+}
+
+/** OpenAI's MCP tools: with 'always' the provider asks before each call, and its question becomes a held call. */
+function asksFirst(tool: SdkTool): boolean {
+  return (tool as { args?: { requireApproval?: unknown } }).args?.requireApproval === 'always';
 }
 
 async function executionOptions(tool: SdkTool, given: ToolContext): Promise<object> {

@@ -32,11 +32,12 @@ export interface ModelOptions extends ModelIdOptions {
  */
 export function modelOf(model: LanguageModelObject | string, options: ModelOptions = {}): Model {
   const wrapped = toolWrapper();
+  let sdk: Sdk | undefined;
   let loaded: LanguageModelObject | undefined = typeof model === 'string' ? undefined : model;
   return {
     modelId: typeof model === 'string' ? model : model.modelId,
     async call(request) {
-      const sdk = await import('ai');
+      sdk ??= await import('ai');
       loaded ??= await modelFromId(model as string, options);
       return callModel(sdk, loaded, request, wrapped(sdk, request.tools), options.sleep ?? sleep);
     },

@@ -9,8 +9,11 @@ type TextPart = Draft<Extract<ResponsePart, { type: 'text' | 'reasoning' }>>;
 type StreamPart<Type> = Extract<LanguageModelStreamPart, { type: Type }>;
 type BlockPart = StreamPart<`${'text' | 'reasoning'}-${'start' | 'delta' | 'end'}`>;
 
+/** Custom parts that repeat other parts of a response and mean nothing in a prompt: they would be stored each step. */
+const responseOnly: ReadonlySet<string> = new Set(['anthropic.message_start']);
+
 export interface Collector {
-  /** Whether something of the response was collected or passed on: then it must not be asked for again. */
+  /** Whether output of the response was collected or passed on: then it must not be asked for again. */
   readonly begun: boolean;
   /** @throws what an error part holds. */
   take(part: LanguageModelStreamPart): void;
@@ -26,7 +29,7 @@ export function collector(onDelta: (delta: ResponseDelta) => void): Collector {
   const meta: Record<string, Json> = {};
   let warnings: Json | undefined;
   let end: StreamPart<'model-call-end'> | undefined;
-  let begun = false;
+  let passed = false;
 
   /** A later word on the same call or result takes the place of the earlier one. */
   const place = (key: string, part: ResponsePart): void => {
@@ -51,7 +54,7 @@ export function collector(onDelta: (delta: ResponseDelta) => void): Collector {
   const take = (part: LanguageModelStreamPart): void => {
     const delta = deltaOf(part);
     if (delta) {
-      begun = true;
+      passed = true;
       onDelta(delta);
     }
     switch (part.type) {
@@ -87,7 +90,9 @@ export function collector(onDelta: (delta: ResponseDelta) => void): Collector {
         content.push(toJson(part, 'source') as ResponsePart);
         break;
       case 'custom':
-        content.push({ type: 'custom', kind: part.kind, ...optionsOf(part) });
+        if (!responseOnly.has(part.kind)) {
+          content.push({ type: 'custom', kind: part.kind, ...optionsOf(part) });
+        }
         break;
       case 'model-call-start':
         if (part.warnings.length > 0) warnings = toJson(part.warnings, 'warnings');
@@ -124,7 +129,7 @@ export function collector(onDelta: (delta: ResponseDelta) => void): Collector {
 
   return {
     get begun() {
-      return begun || content.length > 0;
+      return passed || content.some(({ type }) => type !== 'custom' && type !== 'source');
     },
     take,
     response,

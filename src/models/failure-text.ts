@@ -1,7 +1,7 @@
 /** Owns what may be told of a failed model call: nothing that could quote the prompt or the response. */
 
 /** Errors of the AI SDK whose messages speak of ids, names and settings, or repeat what the provider answered. */
-const telling = new Set([
+const telling: ReadonlySet<string> = new Set([
   'AI_APICallError',
   'AI_EmptyResponseBodyError',
   'AI_LoadAPIKeyError',

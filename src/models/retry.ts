@@ -49,7 +49,7 @@ export const sleep: Sleep = (milliseconds, signal) =>
     signal.addEventListener('abort', abort, { once: true });
   });
 
-const networkCodes = new Set([
+const networkCodes: ReadonlySet<string> = new Set([
   'ConnectionClosed',
   'ConnectionRefused',
   'EAI_AGAIN',

@@ -4,15 +4,21 @@
  */
 import { CountersignError } from '../core/errors.ts';
 
+/** A web stream that is read with a reader or with `for await`. */
+export type Readable<T> = ReadableStream<T> & AsyncIterable<T>;
+
 export interface ReplayBuffer<T> {
   push(item: T): void;
   end(): void;
   /** A stream of all items from the first; errors with `stream-overflow` when it falls behind the limit. */
-  read<R>(select: (item: T) => R | undefined, failure?: () => unknown): ReadableStream<R> & AsyncIterable<R>;
+  read<R>(select: (item: T) => R | undefined, failure?: () => unknown): Readable<R>;
 }
 
-/** @param limit how much is kept, in characters (16 Mi by default, about 16 MB). */
-export function replayBuffer<T>(limit = 16 * 1024 * 1024): ReplayBuffer<T> {
+/**
+ * @param sizeOf about how many characters an item holds.
+ * @param limit how much is kept, in characters (16 Mi by default, about 16 MB).
+ */
+export function replayBuffer<T>(sizeOf: (item: T) => number, limit = 16 * 1024 * 1024): ReplayBuffer<T> {
   let items: T[] = [];
   let sizes: number[] = [];
   /** How many items were dropped from the front. */
@@ -40,7 +46,7 @@ export function replayBuffer<T>(limit = 16 * 1024 * 1024): ReplayBuffer<T> {
 
   return {
     push(item) {
-      const itemSize = approximateSize(item);
+      const itemSize = sizeOf(item);
       items.push(item);
       sizes.push(itemSize);
       size += itemSize;
@@ -51,51 +57,50 @@ export function replayBuffer<T>(limit = 16 * 1024 * 1024): ReplayBuffer<T> {
       ended = true;
       wake();
     },
-    read(select, failure) {
-      let position = 0;
-      return new ReadableStream(
-        {
-          async pull(controller) {
-            for (;;) {
-              if (position < dropped) {
-                controller.error(overflow());
-                return;
-              }
-              while (position - dropped < items.length) {
-                const selected = select(items[position - dropped] as T);
-                position++;
-                if (selected !== undefined) {
-                  controller.enqueue(selected);
-                  return;
-                }
-              }
-              if (ended) {
-                const error = failure?.();
-                if (error === undefined) controller.close();
-                else controller.error(error);
-                return;
-              }
-              await new Promise<void>((resume) => waiting.push(resume));
-            }
-          },
-        },
-        { highWaterMark: 0 },
-      );
+    read<R>(select: (item: T) => R | undefined, failure?: () => unknown) {
+      return readable(async function* (): AsyncGenerator<R> {
+        for (let position = 0; ; ) {
+          if (position < dropped) throw overflow();
+          const item = items[position - dropped];
+          if (item !== undefined) {
+            position++;
+            const selected = select(item);
+            if (selected !== undefined) yield selected;
+          } else if (ended) {
+            const error = failure?.();
+            if (error !== undefined) throw error;
+            return;
+          } else {
+            await new Promise<void>((resume) => waiting.push(resume));
+          }
+        }
+      });
     },
   };
+}
+
+/** A web stream over a generator; `for await` reads the generator itself, which costs a tenth. */
+function readable<R>(generate: () => AsyncGenerator<R>): Readable<R> {
+  let source: AsyncGenerator<R> | undefined;
+  const stream = new ReadableStream<R>(
+    {
+      async pull(controller) {
+        source ??= generate();
+        const { done, value } = await source.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await source?.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return Object.assign(stream, { [Symbol.asyncIterator]: generate }) as Readable<R>;
 }
 
 function overflow(): CountersignError {
   return new CountersignError('stream-overflow', 'This reader is further behind than the stream is kept.', {
     todo: 'The run itself is not affected: its promises (text, steps, finishReason) have everything.',
   });
-}
-
-/** The number of characters in a value's strings, and a little for all else. */
-function approximateSize(value: unknown): number {
-  if (typeof value === 'string') return value.length + 2;
-  if (typeof value !== 'object' || value === null) return 8;
-  let size = 16;
-  for (const [key, item] of Object.entries(value)) size += key.length + approximateSize(item);
-  return size;
 }

@@ -45,7 +45,7 @@ export interface Leg {
 
 export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: string) => void): Leg {
   const { runId } = log;
-  const buffer = replayBuffer<Chunk>();
+  const buffer = replayBuffer(sizeOf);
   const toolCalls: ToolCallChunk[] = [];
   const toolResults: ToolResultChunk[] = [];
   const notify = legCallbacks(callbacks, warn);
@@ -180,6 +180,25 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
     },
     discard: stopListening,
   };
+}
+
+/** What a chunk adds to memory: arguments and results are shared, so each counts where it comes first. */
+function sizeOf(item: Chunk): number {
+  switch (item.type) {
+    case 'text-delta':
+    case 'reasoning-delta':
+      return 100 + item.payload.text.length;
+    case 'tool-call-delta':
+      return 100 + item.payload.argsTextDelta.length;
+    case 'tool-call':
+      return 200 + JSON.stringify(item.payload.args).length;
+    case 'tool-result':
+      return 200 + JSON.stringify(item.payload.result).length;
+    case 'tool-output':
+      return 200 + JSON.stringify(item.payload.output).length;
+    default:
+      return 'data' in item ? 200 + JSON.stringify(item.data).length : 500;
+  }
 }
 
 function failedError(run: Run, error: { code: string; message: string }): CountersignError {

@@ -5,12 +5,10 @@ import type { Message } from '../core/message.ts';
 import { totalUsage } from '../core/next.ts';
 import type { SuspendPayload } from '../core/policy.ts';
 import { messagesOf } from '../core/prompt.ts';
+import type { Readable } from './buffer.ts';
 import type { Chunk, FinishReason, StepResult, ToolCallChunk, ToolResultChunk } from './chunk.ts';
 import type { Leg, LegEnd } from './leg.ts';
 import { stepResults, stopPayloads, totalText } from './result.ts';
-
-/** A web stream that is read with a reader or with `for await`. */
-export type Readable<T> = ReadableStream<T> & AsyncIterable<T>;
 
 /**
  * What `stream`, `approveToolCall`, `declineToolCall`, `resumeStream` and `continueRun` return. `text`, `textStream`,

@@ -129,7 +129,11 @@ const cases: Record<
     },
   },
   'tool-names': {
-    kept: [user, assistant(call('1', { toolName: 'a-B_9' })), results(result('1'))],
+    kept: [
+      user,
+      assistant(call('1', { toolName: 'a-B_9' }), call('2', { toolName: 'mcp.x', ...byProvider })),
+      results(result('1')),
+    ],
     broken: {
       dot: [user, assistant(call('1', { toolName: 'a.b' })), results(result('1'))],
       empty: [user, assistant(call('1', { toolName: '' })), results(result('1'))],

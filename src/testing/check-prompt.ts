@@ -123,10 +123,10 @@ function inputIsObject(prompt: PromptV4): string[] {
   );
 }
 
+/** Calls of the provider bear names of its own making, such as `mcp.search`. */
 function toolNames(prompt: PromptV4): string[] {
   return prompt.flatMap((message) =>
-    partsOf(message)
-      .filter((part) => part.type === 'tool-call' || part.type === 'tool-result')
+    [...callsOf(message), ...resultsOf(message)]
       .filter((part) => !/^[a-zA-Z0-9_-]{1,64}$/.test(part.toolName))
       .map((part) => `the ${part.type} "${part.toolCallId}" names a tool as providers refuse it`),
   );

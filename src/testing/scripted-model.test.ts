@@ -142,6 +142,22 @@ describe('scriptedModel', () => {
     await scriptedModel(['x'], { check: false }).doStream({ prompt: bad });
   });
 
+  test('its reasoning must come back with the signature', async () => {
+    const model = scriptedModel([{ reasoning: 'Hm.', text: 'One.' }, 'Two.', 'Three.']);
+    await partsOf(model);
+    const withReasoning = (part: object): PromptV4 => [
+      ...prompt,
+      { role: 'assistant', content: [{ type: 'reasoning', text: 'Hm.', ...part }] },
+      ...prompt,
+    ];
+    await partsOf(model, {
+      prompt: withReasoning({ providerOptions: { scripted: { signature: 'signature-0' } } }),
+    });
+    await expect(partsOf(model, { prompt: withReasoning({}) })).rejects.toThrow(
+      'lost its scripted signature',
+    );
+  });
+
   test('further parts are streamed as they are', async () => {
     const source = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.com' } as const;
     expect(await partsOf(scriptedModel([{ parts: [source] }]))).toContainEqual(source);

@@ -72,14 +72,17 @@ export interface ScriptedModel extends LanguageModelV4 {
 export function scriptedModel(script: Script, options: ScriptedModelOptions = {}): ScriptedModel {
   const { check = 'all', provider = 'scripted', modelId = 'scripted' } = options;
   const calls: CallOptionsV4[] = [];
+  const reasoned = new Set<string>();
 
   const answer = async (call: CallOptionsV4): Promise<StreamPartV4[]> => {
     const index = calls.push(call) - 1;
-    const broken = check === false ? [] : checkPrompt(call.prompt, check);
+    const broken =
+      check === false ? [] : [...checkPrompt(call.prompt, check), ...unsigned(call.prompt, reasoned)];
     if (broken.length > 0) {
       throw new Error(`The prompt of model call ${index} breaks rules of providers: ${broken.join('; ')}`);
     }
     const step = await stepOf(script, call, index);
+    if (step.reasoning !== undefined) reasoned.add(step.reasoning);
     if (step.delayUntil) await orAborted(step.delayUntil, call.abortSignal);
     const parts = [...outputOf(step, index)];
     if (step.error !== undefined && parts.length === 0) throw step.error;
@@ -104,6 +107,18 @@ export function scriptedModel(script: Script, options: ScriptedModelOptions = {}
       return generated(await answer(call));
     },
   };
+}
+
+/** Reasoning of this model that came back without any options: `checkPrompt` cannot know whose it was. */
+function unsigned(prompt: PromptV4, reasoned: ReadonlySet<string>): string[] {
+  return prompt.flatMap((message, index) =>
+    message.role !== 'assistant'
+      ? []
+      : message.content
+          .filter((part) => part.type === 'reasoning' && reasoned.has(part.text))
+          .filter((part) => part.providerOptions?.scripted === undefined)
+          .map(() => `reasoning-signed: reasoning of message ${index} has lost its scripted signature`),
+  );
 }
 
 async function stepOf(script: Script, call: CallOptionsV4, index: number): Promise<ScriptedStep> {

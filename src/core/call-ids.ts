@@ -1,0 +1,57 @@
+/**
+ * Owns the ids of the calls in a response: unique in the whole prompt. An id that is empty, was used before, or
+ * contains `~` (which joins qualified ids) is replaced, from the first delta on.
+ */
+import type { JsonObject } from './json.ts';
+import type { Run } from './state.ts';
+
+export interface CallIds {
+  /** A call's first delta. */
+  begin(id: string): string;
+  /** A later delta of the call that was begun last under this id. */
+  current(id: string): string;
+  /** The calls of the finished response, in order: the n-th use of an id is the n-th that was begun. */
+  take(id: string): string;
+  /** A result that the provider gave, for a call of this response or of an earlier one. */
+  ofResult(id: string): string;
+}
+
+export function callIds(run: Run): CallIds {
+  const taken = new Set([...run.calls.keys(), ...idsInMessages(run), ...idsOfProvider(run)]);
+  const issued = new Map<string, string[]>();
+  const used = new Map<string, number>();
+  const begin = (id: string): string => {
+    const unique = id === '' || id.includes('~') || taken.has(id) ? `call_${crypto.randomUUID()}` : id;
+    taken.add(unique);
+    issued.set(id, [...(issued.get(id) ?? []), unique]);
+    return unique;
+  };
+  return {
+    begin,
+    current: (id) => issued.get(id)?.at(-1) ?? begin(id),
+    take(id) {
+      const count = used.get(id) ?? 0;
+      used.set(id, count + 1);
+      return issued.get(id)?.[count] ?? begin(id);
+    },
+    ofResult: (id) => issued.get(id)?.at(-1) ?? id,
+  };
+}
+
+function idsInMessages(run: Run): string[] {
+  return run.started.messages.flatMap(({ role, content }) =>
+    role !== 'assistant' || typeof content === 'string' ? [] : content.flatMap(idOfCall),
+  );
+}
+
+function idOfCall(part: JsonObject): string[] {
+  return part.type === 'tool-call' && typeof part.toolCallId === 'string' ? [part.toolCallId] : [];
+}
+
+function idsOfProvider(run: Run): string[] {
+  return run.steps.flatMap((step) =>
+    (step.response?.content ?? []).flatMap((part) =>
+      part.type === 'provider-call' ? [part.toolCallId] : [],
+    ),
+  );
+}
