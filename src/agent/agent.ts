@@ -5,7 +5,9 @@ import { messagesFromUi, modelOf } from '../models/ai-sdk.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../stream/output.ts';
-import { cancelRun, continueRun, decideCall, startRun } from './legs.ts';
+import { cancelRun } from './cancel.ts';
+import { continueRun } from './continuation.ts';
+import { decideCall } from './decision.ts';
 import { type ListOptions, listRuns, type SuspendedRuns } from './list.ts';
 import {
   type CancelOptions,
@@ -15,6 +17,7 @@ import {
   type RunOptions,
 } from './options.ts';
 import { namedTools } from './prepare.ts';
+import { startRun } from './start.ts';
 import type { AgentConfig, AgentCore, Binding, MessagesInput, UiMessageInput } from './types.ts';
 import { openWorker, systemClock } from './worker.ts';
 

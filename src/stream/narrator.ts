@@ -69,7 +69,8 @@ export function narrator(
   return {
     begin(run, settles) {
       const calls = settles.map((id) => run.calls.get(id) as Call);
-      closedStep = Math.min(run.steps.length - 1, ...calls.map((call) => call.request.step)) - 1;
+      const openStep = Math.min(run.steps.length - 1, ...calls.map((call) => call.request.step));
+      closedStep = Math.max(openStep, 0) - 1;
       emit(chunk(runId, 'start', { id: run.started.agentId, messageId: run.started.messageId }));
       for (const call of calls) showCall(call, true);
       for (const call of openCalls(run))

@@ -1,0 +1,34 @@
+/** Puts the parts together: one agent, its tools on the shop's database, and a file where paused runs live. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Agent, Countersign, type ModelInput } from 'countersign';
+import { SQLiteStore } from 'countersign/sqlite';
+import { openShop, type Shop } from './shop.ts';
+import { toolsFor } from './tools.ts';
+
+const instructions = `You answer customers of a small shop.
+Look up the order before anything else. Refund what the customer is owed, in one call.
+When the refund has been carried out, mail the customer about it, once. Then tell the customer what happened.
+A person may decline a call. Then say so, with the reason, do not try it again, and send no mail.`;
+
+export interface Desk {
+  readonly agent: Agent;
+  readonly shop: Shop;
+  close(): Promise<void>;
+}
+
+export function openDesk(folder: string, model: ModelInput): Desk {
+  mkdirSync(folder, { recursive: true });
+  const shop = openShop(join(folder, 'shop.db'));
+  const storage = new SQLiteStore({ path: join(folder, 'runs.db') });
+  const refundDesk = new Agent({ id: 'refund-desk', model, instructions, tools: toolsFor(shop) });
+  const { agents } = new Countersign({ agents: { refundDesk }, storage });
+  return {
+    agent: agents.refundDesk,
+    shop,
+    async close() {
+      await storage.close();
+      shop.close();
+    },
+  };
+}

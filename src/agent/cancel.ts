@@ -1,0 +1,21 @@
+/** Ends a run on request. */
+import { checkRequest } from '../core/decide.ts';
+import { acquireOpen, requestCancel } from './legs.ts';
+import type { CancelOptions } from './options.ts';
+import type { AgentCore } from './types.ts';
+
+/** Ends a run: what waits is cancelled, what runs is told so, awaited, and its true outcome recorded. */
+export async function cancelRun(
+  agent: AgentCore,
+  { runId, reason, by }: CancelOptions,
+): Promise<{ runId: string; status: 'cancelled' | 'cancelling' }> {
+  const { worker } = agent.binding();
+  checkRequest({ verdict: 'decline', runId, reason, by });
+  const lease = await acquireOpen(agent, worker, runId);
+  try {
+    await requestCancel(lease.log, worker, reason, by);
+    return { runId, status: lease.log.run.outcome ? 'cancelled' : 'cancelling' };
+  } finally {
+    lease.release();
+  }
+}

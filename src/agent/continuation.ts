@@ -1,0 +1,47 @@
+/** Tries a stalled run again. */
+import { CountersignError } from '../core/errors.ts';
+import type { Event, Person } from '../core/event.ts';
+import { headOf } from '../core/next.ts';
+import type { Parts } from '../core/parts.ts';
+import { lastStep, type Run } from '../core/state.ts';
+import type { Leg } from '../stream/leg.ts';
+import { acquireOpen, runLeg, withLease } from './legs.ts';
+import type { ContinueOptions } from './options.ts';
+import { partsOf } from './prepare.ts';
+import type { AgentCore } from './types.ts';
+
+/** Tries the model call of a stalled run again. */
+export async function continueRun(agent: AgentCore, options: ContinueOptions): Promise<Leg> {
+  const { worker } = agent.binding();
+  const lease = await acquireOpen(agent, worker, options.runId);
+  return withLease(lease, async () => {
+    const { log } = lease;
+    const parts = await partsOf(agent, worker, log.run.started, options, false);
+    return runLeg(agent, lease, parts, options, async (leg) => {
+      await log.commit(
+        (run) => {
+          if (lastStep(run)?.state !== 'stalled') throw notStalled(run);
+          const event = continued(run, parts, options.by);
+          leg.beginAt((stored) => stored === event);
+          return [event];
+        },
+        { me: parts.me },
+      );
+    });
+  });
+}
+
+function notStalled(run: Run): CountersignError {
+  const { runId, agentId } = run.started;
+  return new CountersignError('run-not-stalled', `The run "${runId}" is not stalled.`, {
+    runId,
+    agentId,
+    expected: "a run that listSuspendedRuns lists with status 'stalled'",
+    todo: headOf(run) === 'waiting' ? 'It waits for a decision.' : 'It is going on.',
+  });
+}
+
+/** The event by which a stalled run goes on. */
+export function continued(run: Run, parts: Parts, by: Person | undefined): Event {
+  return { type: 'run-continued', runId: run.started.runId, at: parts.clock.now(), ...(by ? { by } : {}) };
+}
