@@ -2,6 +2,7 @@
  * Puts together what one leg needs: the agent's code as deployed now, the run's stored options, and what the leg's
  * caller passed. Nothing is carried over from another leg (DESIGN §3), so warm and cold are the same.
  */
+import type { Tool as AiSdkTool } from 'ai';
 import { RequestContext, restoredContext, storableContext } from '../core/context.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { RunStarted, StoredOptions } from '../core/event.ts';
@@ -84,7 +85,7 @@ export async function partsOf(
   return {
     me: { worker: worker.id, leg: worker.nextLeg() },
     model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
-    tools: namedTools(tools === undefined ? {} : await resolve(tools, context()), agent),
+    tools: namedTools(await toolsFor(tools, context()), agent),
     instructions:
       options.instructions ??
       (instructions === undefined ? undefined : await resolve(instructions, context())),
@@ -178,6 +179,15 @@ function copyOf(context: RequestContext): RequestContext {
   return copy;
 }
 
+async function toolsFor(
+  tools: Dynamic<ToolsInput> = {},
+  requestContext: RequestContext,
+): Promise<ToolsInput> {
+  if (typeof tools !== 'function') return tools;
+  const chosen = await resolve(tools, requestContext);
+  return Object.fromEntries(Object.entries(chosen).filter(([, tool]) => tool !== undefined));
+}
+
 async function resolve<T>(value: Dynamic<T>, requestContext: RequestContext): Promise<T> {
   return typeof value === 'function'
     ? await (value as (given: { requestContext: RequestContext }) => T | Promise<T>)({ requestContext })
@@ -191,7 +201,7 @@ async function resolve<T>(value: Dynamic<T>, requestContext: RequestContext): Pr
 export function namedTools(tools: ToolsInput, agent: { readonly id: string }): Map<string, NamedTool> {
   const named = new Map<string, NamedTool>();
   for (const [alias, given] of Object.entries(tools)) {
-    const tool = isTool(given) ? given : toolFromAiSdk(alias, given);
+    const tool = isTool(given) ? given : toolFromAiSdk(alias, given as AiSdkTool);
     if (named.has(tool.id)) {
       throw new CountersignError(
         'invalid-tool',

@@ -12,8 +12,11 @@ import type { Worker } from './worker.ts';
 /** A value, or a function of the request that gives it. Asked once for each leg. */
 export type Dynamic<T> = T | ((given: { readonly requestContext: RequestContext }) => T | Promise<T>);
 
-/** Tools under keys of your own. A tool's name is its `id`; an AI SDK tool takes its key. */
-export type ToolsInput = Readonly<Record<string, Tool | AiSdkTool>>;
+/**
+ * Tools under keys of your own. A tool's name is its `id`; an AI SDK tool takes its key. What a function leaves
+ * `undefined` is not offered; in a plain record it is an error.
+ */
+export type ToolsInput = Readonly<Record<string, Tool | AiSdkTool | undefined>>;
 
 /** A message of an AI SDK chat page. */
 export interface UiMessageInput {

@@ -3,12 +3,15 @@
 import type { Json, JsonObject } from '../core/json.ts';
 import type { SuspendPayload } from '../core/policy.ts';
 
-interface Envelope<Type extends string, Payload> {
+interface EnvelopeOf<Type extends string, Payload> {
   readonly type: Type;
   readonly runId: string;
   readonly from: 'AGENT';
   readonly payload: Payload;
 }
+
+/** One member for each type, so that `Extract` finds it. */
+type Envelope<Type extends string, Payload> = Type extends string ? EnvelopeOf<Type, Payload> : never;
 
 /** What a chunk says of a call. `args` is untyped, since every tool has its own. */
 export interface CallPayload {
