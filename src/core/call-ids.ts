@@ -21,7 +21,7 @@ export function callIds(run: Run): CallIds {
   const issued = new Map<string, string[]>();
   const used = new Map<string, number>();
   const begin = (id: string): string => {
-    const unique = id === '' || id.includes('~') || taken.has(id) ? `call_${crypto.randomUUID()}` : id;
+    const unique = id === '' || id.includes('~') || taken.has(id) ? newId() : id;
     taken.add(unique);
     issued.set(id, [...(issued.get(id) ?? []), unique]);
     return unique;
@@ -36,6 +36,11 @@ export function callIds(run: Run): CallIds {
     },
     ofResult: (id) => issued.get(id)?.at(-1) ?? id,
   };
+}
+
+/** At most 40 characters: some providers take no more. */
+function newId(): string {
+  return `call_${crypto.randomUUID().replaceAll('-', '')}`;
 }
 
 function idsInMessages(run: Run): string[] {
