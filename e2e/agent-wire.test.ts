@@ -1,5 +1,4 @@
 /** An agent in a registry on a SQLite file, over real provider packages: what goes over the wire at each pause. */
-import type { MessageInput } from 'countersign';
 import { describe, expect, test } from 'vitest';
 import { type Answer, openWire, type ScriptedToolCall, type Wire } from './support/wire.ts';
 import { acrossSettings, type Desk, openDesk, requestsOf, settings } from './support/wire-desk.ts';

@@ -1,4 +1,7 @@
-/** Owns the order in which the open runs of a store in memory are listed: arrays that stay sorted, one for a status. */
+/**
+ * Owns the order in which the open runs of a store in memory are listed: arrays that stay sorted, one for each status
+ * and each value that a list can be filtered by, so that a page costs the same however many runs wait.
+ */
 import type { HeadRow, ListedRun, ListPage, ListQuery, ListStatus, OpenCall } from '../core/store.ts';
 import { comparePositions, countLimit, type Position, pageOf, startOf, statusOf } from './listing.ts';
 
@@ -22,46 +25,61 @@ export interface RunIndex {
   move(run: StoredRun, head: HeadRow, now: number): void;
   remove(run: StoredRun): void;
   /** @throws `invalid-option` for a limit, offset or cursor that is none. */
-  page(query: ListQuery, runOf: (runId: string) => StoredRun): ListPage;
+  page(query: ListQuery): ListPage;
 }
+
+interface Entry extends Position {
+  readonly run: StoredRun;
+}
+
+type Named = Pick<ListQuery, 'agentId' | 'threadId' | 'resourceId'>;
 
 const statuses: readonly ListStatus[] = ['suspended', 'interrupted', 'stalled', 'running', 'all'];
 
 export function createRunIndex(): RunIndex {
-  const listed: Readonly<Record<ListStatus, Position[]>> = {
-    suspended: [],
-    interrupted: [],
-    stalled: [],
-    running: [],
-    all: [],
-  };
+  /** Oldest first: the newest come last, where adding is cheapest. */
+  const lists = new Map<string, Entry[]>();
+
+  function add(key: string, entry: Entry): void {
+    const list = lists.get(key);
+    if (list) list.splice(countAfter(list, entry), 0, entry);
+    else lists.set(key, [entry]);
+  }
+
+  function drop(key: string, position: Position): void {
+    const list = lists.get(key) ?? [];
+    list.splice(countAfter(list, position), 1);
+    if (list.length === 0) lists.delete(key);
+  }
 
   function change(run: StoredRun, places: Places): void {
     const { runId } = run;
     for (const status of statuses) {
       const [old, since] = [run.places[status], places[status]];
       if (old === since) continue;
-      if (old !== undefined) removeFrom(listed[status], { since: old, runId });
-      if (since !== undefined) insertInto(listed[status], { since, runId });
+      for (const filter of ['', ...filtersOf(run)]) {
+        if (old !== undefined) drop(`${status} ${filter}`, { since: old, runId });
+        if (since !== undefined) add(`${status} ${filter}`, { since, runId, run });
+      }
     }
     run.places = places;
   }
 
-  function page(query: ListQuery, runOf: (runId: string) => StoredRun): ListPage {
+  function page(query: ListQuery): ListPage {
     const start = startOf(query);
-    const positions = listed[query.status];
-    const newest = query.to === undefined ? 0 : countBefore(positions, { since: query.to, runId: '' });
+    // The last filter leaves fewest runs; the others are looked at one by one.
+    const list = lists.get(`${query.status} ${filtersOf(query).at(-1) ?? ''}`) ?? [];
+    const newest = query.to === undefined ? list.length : countAfter(list, { since: query.to, runId: '' });
     const matching = (first: number, count: number): StoredRun[] => {
       const found: StoredRun[] = [];
-      for (let index = first; index < positions.length && found.length < count; index++) {
-        const { since, runId } = positions[index] as Position;
+      for (let index = first - 1; index >= 0 && found.length < count; index--) {
+        const { since, run } = list[index] as Entry;
         if (query.from !== undefined && since < query.from) break;
-        const run = runOf(runId);
         if (isAskedFor(run, query)) found.push(run);
       }
       return found;
     };
-    const first = start ? Math.max(newest, countUpTo(positions, start)) : newest;
+    const first = start ? Math.min(newest, countAfter(list, start)) : newest;
     const offset = query.offset ?? 0;
     const runs = matching(first, offset + query.limit + 1).slice(offset);
     return pageOf(
@@ -78,6 +96,26 @@ export function createRunIndex(): RunIndex {
   };
 }
 
+/** How many of a list, from its beginning, come after a position in the order of `list`. */
+function countAfter(list: readonly Position[], position: Position): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (comparePositions(list[middle] as Position, position) > 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function filtersOf({ agentId, resourceId, threadId }: Named): string[] {
+  return [
+    ...(agentId === undefined ? [] : [`agent ${agentId}`]),
+    ...(resourceId === undefined ? [] : [`resource ${resourceId}`]),
+    ...(threadId === undefined ? [] : [`thread ${threadId}`]),
+  ];
+}
+
 function placesOf(head: HeadRow, runningSince: number): Places {
   const { suspendedSince, interruptedSince, stalledSince } = head;
   const stops = [suspendedSince, interruptedSince, stalledSince].filter((since) => since !== undefined);
@@ -90,7 +128,7 @@ function placesOf(head: HeadRow, runningSince: number): Places {
   };
 }
 
-function isAskedFor(run: StoredRun, { agentId, threadId, resourceId }: ListQuery): boolean {
+function isAskedFor(run: Named, { agentId, threadId, resourceId }: Named): boolean {
   return (
     (agentId === undefined || run.agentId === agentId) &&
     (threadId === undefined || run.threadId === threadId) &&
@@ -127,32 +165,4 @@ function listedRun(
 function isShown(call: OpenCall, status: ListStatus): boolean {
   if (status === 'all') return true;
   return status === (call.kind === 'interrupted' ? 'interrupted' : 'suspended');
-}
-
-function insertInto(positions: Position[], position: Position): void {
-  positions.splice(countBefore(positions, position), 0, position);
-}
-
-function removeFrom(positions: Position[], position: Position): void {
-  positions.splice(countBefore(positions, position), 1);
-}
-
-function countBefore(positions: readonly Position[], position: Position): number {
-  return countWhile(positions, (other) => comparePositions(other, position) < 0);
-}
-
-function countUpTo(positions: readonly Position[], position: Position): number {
-  return countWhile(positions, (other) => comparePositions(other, position) <= 0);
-}
-
-/** How many at the beginning are so, if those that are not come after all that are. */
-function countWhile(positions: readonly Position[], isSo: (position: Position) => boolean): number {
-  let low = 0;
-  let high = positions.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (isSo(positions[middle] as Position)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -125,7 +125,7 @@ export class InMemoryStore implements Store {
 
   async list(query: ListQuery): Promise<ListPage> {
     this.#assertOpen();
-    return this.#index.page(query, (runId) => this.#runs.get(runId) as StoredRun);
+    return this.#index.page(query);
   }
 
   /** Forgets everything. Afterwards every call is `store-failed`. */
@@ -150,7 +150,7 @@ export class InMemoryStore implements Store {
   }
 
   #grow(run: StoredRun, { id, events, head, opened, closed }: Batch): void {
-    run.events.push(...events);
+    for (const text of events) run.events.push(text);
     run.batches.add(id);
     for (const { toolCallId } of closed) run.calls.delete(toolCallId);
     for (const call of opened) run.calls.set(call.toolCallId, { ...call });

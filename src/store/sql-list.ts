@@ -12,11 +12,7 @@ import {
   startOf,
   statusOf,
 } from './listing.ts';
-import { named, type Query, type Row, type Value, type Work } from './sql.ts';
-
-/** Wider than any Date. */
-const earliest = -1e16;
-const latest = 1e16;
+import { named, type Query, type Row, type Work } from './sql.ts';
 
 type Since = 'suspended_since' | 'interrupted_since' | 'stalled_since' | 'running_since';
 
@@ -74,34 +70,39 @@ export function* listRuns(query: ListQuery): Work<ListPage> {
 export function pageQuery(query: ListQuery, start: Position | undefined): Query {
   const wanted = query.limit + 1;
   const offset = query.offset ?? 0;
-  const heads = headsQuery(query, start, wanted + offset);
+  const found = foundQuery(query, start, wanted + offset);
   const kinds = callsOf[query.status];
-  const page = `SELECT * FROM (${heads.sql}) AS found ORDER BY since DESC, run_id LIMIT ? OFFSET ?`;
-  const params = [...heads.params, wanted, offset];
-  if (kinds === undefined) return { sql: page, params };
+  const [columns, joins] = kinds === undefined ? ['', ''] : [callColumns, callJoins(kinds)];
   return {
-    sql: `WITH page AS (${page})
-    SELECT page.*, c.tool_call_id, c.owner_run_id, c.stop, c.kind, c.tool_name, c.since AS call_since,
-      c.request_seq, c.stop_seq, asked.data AS request, paused.data AS suspension
-    FROM page
-      LEFT JOIN countersign_calls c ON c.run_id = page.run_id${kinds}
-      LEFT JOIN countersign_events asked ON asked.run_id = c.run_id AND asked.seq = c.request_seq
-      LEFT JOIN countersign_events paused
-        ON paused.run_id = c.run_id AND paused.seq = c.stop_seq AND c.kind = 'suspended'`,
-    params,
+    sql: `WITH page AS (SELECT * FROM (${found.sql}) AS found ORDER BY since DESC, run_id LIMIT ? OFFSET ?)
+      SELECT page.since AS listed_since, h.*${columns}
+      FROM page JOIN countersign_heads h ON h.run_id = page.run_id${joins}`,
+    params: [...found.params, wanted, offset],
   };
 }
 
 export function countQuery(query: ListQuery): Query {
-  const heads = headsQuery(query, undefined, countLimit);
+  const found = foundQuery(query, undefined, countLimit);
+  const isOne = branchesOf[query.status].length === 1;
   return {
-    sql: `SELECT count(*) AS total FROM (SELECT run_id FROM (${heads.sql}) AS found LIMIT ?) AS counted`,
-    params: [...heads.params, countLimit],
+    sql: `SELECT count(*) AS total FROM (${isOne ? found.sql : `SELECT * FROM (${found.sql}) AS found LIMIT ?`}) AS counted`,
+    params: isOne ? found.params : [...found.params, countLimit],
   };
 }
 
-/** The first rows of each branch: enough of them, whichever branch the page comes from. */
-function headsQuery(query: ListQuery, start: Position | undefined, limit: number): Query {
+const callColumns = `, c.tool_call_id, c.owner_run_id, c.stop, c.kind, c.tool_name, c.since, c.request_seq, c.stop_seq,
+        asked.data AS request, paused.data AS suspension`;
+
+function callJoins(kinds: string): string {
+  return `
+        LEFT JOIN countersign_calls c ON c.run_id = page.run_id${kinds}
+        LEFT JOIN countersign_events asked ON asked.run_id = c.run_id AND asked.seq = c.request_seq
+        LEFT JOIN countersign_events paused
+          ON paused.run_id = c.run_id AND paused.seq = c.stop_seq AND c.kind = 'suspended'`;
+}
+
+/** The first places of each branch: enough of them, whichever branch the page comes from. */
+function foundQuery(query: ListQuery, start: Position | undefined, limit: number): Query {
   const branches = branchesOf[query.status].map((branch) => branchQuery(branch, query, start, limit));
   const sql = branches.map((branch, index) =>
     branches.length === 1 ? branch.sql : `SELECT * FROM (${branch.sql}) AS part${index}`,
@@ -109,36 +110,40 @@ function headsQuery(query: ListQuery, start: Position | undefined, limit: number
   return { sql: sql.join(' UNION ALL '), params: branches.flatMap((branch) => branch.params) };
 }
 
+/** Only the columns that the index has: what is passed over by an offset or counted is never looked up. */
 function branchQuery(
   { since, only }: Branch,
   query: ListQuery,
   start: Position | undefined,
   limit: number,
 ): Query {
-  const filters = filtersOf(query, since);
+  const conditions = [...filtersOf(query, since), ...rangeOf(query, since, start)];
   return {
-    sql: `SELECT run_id, agent_id, thread_id, resource_id,
-        suspended_since, interrupted_since, stalled_since, ${since} AS since
+    sql: `SELECT run_id, ${since} AS since
       FROM countersign_heads
-      WHERE ${since} IS NOT NULL${only}${filters.map(({ sql }) => ` AND ${sql}`).join('')}
-        AND ${since} >= ? AND ${since} <= ? AND (${since} < ? OR run_id > ?)
+      WHERE ${since} IS NOT NULL${only}${conditions.map(({ sql }) => ` AND ${sql}`).join('')}
       ORDER BY ${since} DESC, run_id LIMIT ?`,
-    params: [
-      ...filters.map(({ value }) => value),
-      query.from ?? earliest,
-      Math.min(query.to ?? latest, start?.since ?? latest),
-      start?.since ?? latest,
-      start?.runId ?? '',
-      limit,
-    ],
+    params: [...conditions.flatMap(({ params }) => params), limit],
   };
+}
+
+/** From when to when, and after the last of the page before. */
+function rangeOf({ from, to }: ListQuery, since: Since, start: Position | undefined): Query[] {
+  const conditions: Query[] = [];
+  if (from !== undefined) conditions.push({ sql: `${since} >= ?`, params: [from] });
+  if (to !== undefined) conditions.push({ sql: `${since} <= ?`, params: [to] });
+  if (start) {
+    const params = [start.since, start.since, start.runId];
+    conditions.push({ sql: `${since} <= ? AND (${since} < ? OR run_id > ?)`, params });
+  }
+  return conditions;
 }
 
 /**
  * The filter that leaves fewest runs is compared as it is, so that its index is taken. The others are hidden from the
  * planner, which without statistics might scan all runs of an agent to find the few of a thread.
  */
-function filtersOf(query: ListQuery, since: Since): { sql: string; value: Value }[] {
+function filtersOf(query: ListQuery, since: Since): Query[] {
   const { agentId, threadId, resourceId } = query;
   const isSuspended = since === 'suspended_since';
   const filters = [
@@ -147,7 +152,7 @@ function filtersOf(query: ListQuery, since: Since): { sql: string; value: Value 
     { column: 'thread_id', value: threadId, indexed: isSuspended },
   ];
   return filters.flatMap(({ column, value, indexed }) =>
-    value === undefined ? [] : [{ sql: indexed ? `${column} = ?` : `${column} || '' = ?`, value }],
+    value === undefined ? [] : [{ sql: indexed ? `${column} = ?` : `${column} || '' = ?`, params: [value] }],
   );
 }
 
@@ -168,7 +173,7 @@ function listedRun(runId: string, row: Row, more: readonly Row[], status: ListSt
     agentId: row.agent_id as string,
     ...named(row),
     status: statusOf(stopsFrom(row)),
-    since: Number(row.since),
+    since: Number(row.listed_since),
     calls: hasCalls ? [row, ...more].sort(bySequence).map(listedCall) : [],
   };
 }
@@ -195,7 +200,7 @@ function listedCall(row: Row): ListedRun['calls'][number] {
       stop: Number(row.stop),
       kind: row.kind as OpenCall['kind'],
       toolName: row.tool_name as string,
-      since: Number(row.call_since),
+      since: Number(row.since),
       requestSeq: Number(row.request_seq),
       stopSeq: Number(row.stop_seq),
     },

@@ -123,7 +123,8 @@ function first({ id, clustered }: Dialect): string[] {
 
 function headIndex(since: string, filters: readonly string[]): string {
   const name = ['countersign_heads', since, ...filters].join('_');
-  const columns = [...filters, `${since} DESC`, 'run_id'].join(', ');
+  // Read backwards: the newest stop comes last, where adding is cheapest and leaves the pages full.
+  const columns = [...filters, since, 'run_id DESC'].join(', ');
   const present = [since, ...filters.filter((filter) => filter !== 'agent_id')];
   return `CREATE INDEX ${name} ON countersign_heads (${columns})
       WHERE ${present.map((column) => `${column} IS NOT NULL`).join(' AND ')}`;
