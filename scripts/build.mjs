@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import { root, runNode } from './toolchain.mjs';
 
 const made = mkdtempSync(join(root, '.dist-'));
-const compiler = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--outDir', join(made, 'dist')];
+const compiler = [
+  'node_modules/typescript/bin/tsc',
+  '-p',
+  'tsconfig.build.json',
+  '--outDir',
+  join(made, 'dist'),
+];
 process.exitCode = await runNode(compiler);
 if (process.exitCode === 0) replace(join(root, 'dist'), join(made, 'dist'));
 rmSync(made, { recursive: true, force: true });

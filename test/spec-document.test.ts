@@ -24,7 +24,9 @@ test('each invariant names a test that is there', () => {
 test('a table that differs, and a test that is not there, are seen', () => {
   expect(section('<!-- x -->\nother\n<!-- /x -->', 'x')).toBe('other');
   expect(section(document, 'no such table')).toBeUndefined();
-  expect(invariantRows('| # | says | test |\n| --- | --- | --- |\n| 1 | it | `a.ts`: one; `b.ts`: two |')).toEqual([
+  expect(
+    invariantRows('| # | says | test |\n| --- | --- | --- |\n| 1 | it | `a.ts`: one; `b.ts`: two |'),
+  ).toEqual([
     {
       number: '1',
       tests: [

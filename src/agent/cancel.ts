@@ -7,10 +7,11 @@ import type { AgentCore } from './types.ts';
 /** Ends a run: what waits is cancelled, what runs is told so, awaited, and its true outcome recorded. */
 export async function cancelRun(
   agent: AgentCore,
-  { runId, reason, by }: CancelOptions,
+  options: CancelOptions,
 ): Promise<{ runId: string; status: 'cancelled' | 'cancelling' }> {
+  checkRequest(options);
+  const { runId, reason, by } = options;
   const { worker } = agent.binding();
-  checkRequest({ verdict: 'decline', runId, reason, by });
   const lease = await acquireOpen(agent, worker, runId);
   try {
     await requestCancel(lease.log, worker, reason, by);

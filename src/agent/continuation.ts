@@ -1,4 +1,5 @@
 /** Tries a stalled run again. */
+import { checkRequest } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
 import { headOf } from '../core/next.ts';
@@ -12,6 +13,7 @@ import type { AgentCore } from './types.ts';
 
 /** Tries the model call of a stalled run again. */
 export async function continueRun(agent: AgentCore, options: ContinueOptions): Promise<Leg> {
+  checkRequest(options);
   const { worker } = agent.binding();
   const lease = await acquireOpen(agent, worker, options.runId);
   return withLease(lease, async () => {

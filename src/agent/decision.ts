@@ -28,8 +28,8 @@ export async function decideCall(
   options: DecisionOptions,
   data?: { readonly value: unknown },
 ): Promise<Leg> {
+  checkRequest(options);
   const given: DecisionRequest = { ...requestOf(options), verdict, ...(data ? { data: data.value } : {}) };
-  checkRequest(given);
   const { worker } = agent.binding();
   const lease = await acquire(agent, worker, options.runId);
   if (lease.kind === 'ended') {

@@ -3,7 +3,6 @@ import { drive } from '../core/drive.ts';
 import type { Person } from '../core/event.ts';
 import { endedError, type RunLog } from '../core/log.ts';
 import type { Parts } from '../core/parts.ts';
-import { lastStep, type Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
 import type { LegOptions } from './options.ts';
@@ -112,16 +111,13 @@ export async function requestCancel(
   );
 }
 
-/** Follows the stored events while another worker moves the run. Events of this worker arrive by themselves. */
+/**
+ * Follows the run until the leg has ended, whoever moves it: events of this worker arrive by themselves, those of
+ * others are read from the store.
+ */
 async function follow(log: RunLog, leg: Leg, worker: Worker): Promise<void> {
-  for (let pause = 10; !leg.end && isOwnedElsewhere(log.run, worker.id); pause = Math.min(pause * 2, 500)) {
-    await worker.clock.sleep(pause);
-    await log.refresh();
+  for (let pause = 10; !leg.end; pause = Math.min(pause * 2, 500)) {
+    await Promise.race([worker.clock.sleep(pause), leg.ended]);
+    if (!leg.end) await log.refresh();
   }
-}
-
-function isOwnedElsewhere(run: Run, worker: string): boolean {
-  if (run.outcome) return false;
-  const claims = [lastStep(run)?.claim, ...[...run.calls.values()].map((call) => call.claim)];
-  return claims.some((claim) => claim && claim.worker !== worker);
 }

@@ -1,6 +1,7 @@
 /** What waits, from the store alone: a reviewer's page after any restart (specification: resume after a restart). */
 import { CountersignError } from '../core/errors.ts';
 import { type CallRequested, type CallSuspended, eventFrom } from '../core/event.ts';
+import { fromStore } from '../core/log.ts';
 import type { SuspendPayload } from '../core/policy.ts';
 import type { ListedRun, ListStatus, OpenCall } from '../core/store.ts';
 import { decisionSchema } from '../stream/chunk.ts';
@@ -76,11 +77,14 @@ export async function listRuns(agent: AgentCore, options: ListOptions): Promise<
     refuse('perPage', 'a whole number from 1 to 1,000');
   if (!Number.isInteger(page) || page < 0) refuse('page', 'a whole number from 0');
   if (!statuses.includes(status)) refuse('status', statuses.join(', '));
+  for (const [name, value] of Object.entries({ threadId, resourceId, cursor })) {
+    if (value !== undefined && typeof value !== 'string') refuse(name, 'a string');
+  }
   for (const [name, value] of Object.entries({ fromDate, toDate })) {
     if (value !== undefined && !(value instanceof Date && Number.isFinite(value.getTime())))
       refuse(name, 'a Date');
   }
-  const found = await agent.binding().worker.store.list({
+  const query = {
     agentId: agent.id,
     threadId,
     resourceId,
@@ -90,7 +94,8 @@ export async function listRuns(agent: AgentCore, options: ListOptions): Promise<
     limit: perPage,
     offset: page * perPage,
     cursor,
-  });
+  };
+  const found = await fromStore(agent.binding().worker.store.list(query));
   return {
     runs: found.runs.map(suspendedRun),
     total: found.total,

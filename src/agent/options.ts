@@ -121,8 +121,7 @@ export function checkOptions(options: RunOptions): void {
   if (requestContext !== undefined && typeof requestContext?.entries !== 'function') {
     refuse('requestContext', 'a RequestContext');
   }
-  if (runId !== undefined && (typeof runId !== 'string' || runId === ''))
-    refuse('runId', 'a string that is not empty');
+  if (runId !== undefined && !isId(runId)) refuse('runId', 'a string that is not empty, of whole characters');
   if (abortSignal !== undefined && !(abortSignal instanceof AbortSignal))
     refuse('abortSignal', 'an AbortSignal');
   if (hooks !== undefined && (typeof hooks !== 'object' || hooks === null)) {
@@ -133,14 +132,23 @@ export function checkOptions(options: RunOptions): void {
   if (toolChoice !== undefined && !isNamed && !['auto', 'none', 'required'].includes(toolChoice as string)) {
     refuse('toolChoice', "'auto', 'none', 'required' or { type: 'tool', toolName }");
   }
-  if (memory !== undefined && threadOf(memory) === undefined) {
+  const { resource } = memory ?? {};
+  if (
+    memory !== undefined &&
+    (threadOf(memory) === undefined || (resource !== undefined && !isId(resource)))
+  ) {
     refuse('memory', '{ thread: id or { id }, resource?: id }');
   }
 }
 
+/** What every database can hold as an id. */
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0');
+}
+
 function threadOf(memory: NonNullable<RunOptions['memory']>): string | undefined {
   const id = typeof memory?.thread === 'object' ? memory.thread?.id : memory?.thread;
-  return typeof id === 'string' && id !== '' ? id : undefined;
+  return isId(id) ? id : undefined;
 }
 
 /** The ids of the conversation, as they are stored with the run. */

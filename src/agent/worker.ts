@@ -6,7 +6,7 @@
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { Event, RunStarted } from '../core/event.ts';
 import { type Sha256, sha256 } from '../core/json.ts';
-import { type Clock, type LogPorts, loadLog, type RunLog, startLog } from '../core/log.ts';
+import { type Clock, fromStore, type LogPorts, loadLog, type RunLog, startLog } from '../core/log.ts';
 import { lastStep, openCalls, type Run } from '../core/state.ts';
 import type { EndedRun, Store } from '../core/store.ts';
 
@@ -108,7 +108,7 @@ export function openWorker(store: Store, clock: Clock, warn: (message: string) =
         }
       }
       leave(runId, entry);
-      const found = await store.load(runId, Number.MAX_SAFE_INTEGER);
+      const found = await fromStore(store.load(runId, Number.MAX_SAFE_INTEGER), runId);
       return found?.kind === 'ended' ? found : undefined;
     },
   };

@@ -32,8 +32,8 @@ export function batchOf(id: string, before: Run | undefined, after: Run, events:
     ],
     outcomes: changed.flatMap((call) => {
       const decision = call.decisions.at(-1);
-      const outcome = outcomeOf(call);
-      return decision && outcome ? [{ toolCallId: call.toolCallId, stop: decision.stop, outcome }] : [];
+      const outcome = decision && outcomeOfDecision(call, decision, before?.calls.get(call.toolCallId));
+      return outcome ? [{ toolCallId: call.toolCallId, stop: decision.stop, outcome }] : [];
     }),
     durability: events.some(mustSurvivePowerCut) ? 'full' : 'relaxed',
   };
@@ -126,6 +126,16 @@ function cancelRecord(run: Run, call: Call): DecisionRecord {
     ...run.cancel,
     outcome: { state: 'cancelled', at: call.since },
   };
+}
+
+/** What the decision came to. A cancel at a later stop is recorded there: this one came to that stop. */
+function outcomeOfDecision(
+  call: Call,
+  decision: CallDecided,
+  before: Call | undefined,
+): RecordedOutcome | undefined {
+  if (call.state !== 'cancelled' || decision.stop === call.stop) return outcomeOf(call);
+  return before?.stop === call.stop ? undefined : { state: 'suspended', at: call.since };
 }
 
 function outcomeOf(call: Call): RecordedOutcome | undefined {

@@ -1,6 +1,6 @@
 /**
- * Owns the ids of the calls in a response: unique in the whole prompt. An id that is empty, was used before, or
- * contains `~` (which joins qualified ids) is replaced, from the first delta on.
+ * Owns the ids of the calls in a response: unique in the whole prompt. An id that is empty, was used before, contains
+ * `~` (which joins qualified ids) or what databases refuse is replaced, from the first delta on.
  */
 import type { JsonObject } from './json.ts';
 import type { Run } from './state.ts';
@@ -21,7 +21,7 @@ export function callIds(run: Run): CallIds {
   const issued = new Map<string, string[]>();
   const used = new Map<string, number>();
   const begin = (id: string): string => {
-    const unique = id === '' || id.includes('~') || taken.has(id) ? newId() : id;
+    const unique = isKeepable(id) && !taken.has(id) ? id : newId();
     taken.add(unique);
     issued.set(id, [...(issued.get(id) ?? []), unique]);
     return unique;
@@ -36,6 +36,11 @@ export function callIds(run: Run): CallIds {
     },
     ofResult: (id) => issued.get(id)?.at(-1) ?? id,
   };
+}
+
+/** Stores and qualified ids must be able to hold it. */
+function isKeepable(id: string): boolean {
+  return id !== '' && id.isWellFormed() && !id.includes('~') && !id.includes('\0');
 }
 
 /** At most 40 characters: some providers take no more. */

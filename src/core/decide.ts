@@ -33,11 +33,11 @@ export interface Target {
 }
 
 /** Refuses a request that is malformed, whatever the run's state. */
-export function checkRequest(request: DecisionRequest): void {
+export function checkRequest(request: Partial<DecisionRequest>): void {
   const refuse = (name: string, expected: string): never => {
     throw new CountersignError('invalid-decision', `The ${name} of the decision is malformed.`, { expected });
   };
-  const { runId, toolCallId, stop, fingerprint, reason, decisionId, by } = request;
+  const { runId, toolCallId, stop, fingerprint, reason, decisionId, by } = request ?? {};
   if (typeof runId !== 'string' || runId === '') refuse('runId', 'the runId of a run that waits');
   const texts = { toolCallId, fingerprint, reason, decisionId };
   for (const [name, value] of Object.entries(texts)) {
@@ -56,6 +56,9 @@ export function checkRequest(request: DecisionRequest): void {
 /** `resumeStream` on a held call decides it for exactly `{ approved: boolean, reason?: string }`, else undefined. */
 export function verdictIn(data: unknown): { verdict: 'approve' | 'decline'; reason?: string } | undefined {
   if (typeof data !== 'object' || data === null) return undefined;
+  const prototype: unknown = Object.getPrototypeOf(data);
+  if (prototype !== Object.prototype && prototype !== null) return undefined;
+  if (!Object.hasOwn(data, 'approved')) return undefined;
   const { approved, reason, ...others } = data as { approved?: unknown; reason?: unknown };
   if (typeof approved !== 'boolean' || Object.keys(others).length > 0) return undefined;
   if (reason !== undefined && typeof reason !== 'string') return undefined;

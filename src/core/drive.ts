@@ -85,10 +85,12 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
     await log.commit((run) => (holds(run) ? events(run) : []), { me, persist });
   };
   const release = (): Event[] => [{ type: 'step-released', runId, at: clock.now(), step: step.index }];
-  const fail = (error: RunError): Promise<void> =>
+  const failWith = (thrown: unknown): Promise<void> =>
     settle((run) => {
       if (run.cancel) return release();
       const at = clock.now();
+      const code = isCountersignError(thrown) ? thrown.code : 'model-failed';
+      const error: RunError = { code, message: messageOf(thrown) };
       return log.stored
         ? [{ type: 'step-failed', runId, at, step: step.index, error }]
         : failure(run, error, at);
@@ -100,16 +102,15 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
     const request = await requestOf(log.run, parts, abortSignal, (delta) => log.pass(renamed(delta, ids)));
     response = await parts.model.call(request);
   } catch (thrown) {
-    const code = isCountersignError(thrown) ? thrown.code : 'model-failed';
-    return fail({ code, message: messageOf(thrown) });
+    return failWith(thrown);
   }
   if (log.run.cancel) return settle(release);
-  const events = await gateResponse(log.run, step.index, response, ids, parts);
   try {
+    const events = await gateResponse(log.run, step.index, response, ids, parts);
     await settle((run) => (run.cancel ? release() : events));
   } catch (thrown) {
-    if (log.stored || !isCountersignError(thrown)) throw thrown;
-    await fail({ code: thrown.code, message: thrown.message });
+    if (log.stored && isCountersignError(thrown, 'store-failed')) throw thrown;
+    await failWith(thrown);
   }
 }
 

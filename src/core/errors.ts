@@ -29,6 +29,7 @@ const statusOf = {
   'run-not-stalled': 409,
   'run-stalled': 409,
   'stop-mismatch': 409,
+  'store-closed': 503,
   'store-failed': 503,
   'stream-overflow': 413,
   'taken-over': 409,
@@ -116,6 +117,6 @@ export function isCountersignError(error: unknown, code?: ErrorCode): error is C
 
 /** The message of anything that was thrown. */
 export function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message;
-  return typeof thrown === 'string' ? thrown : 'an error without a message';
+  const message = thrown instanceof Error ? thrown.message : thrown;
+  return typeof message === 'string' && message.trim() !== '' ? message : 'an error without a message';
 }

@@ -5,7 +5,7 @@
 import { CountersignError, messageOf } from './errors.ts';
 import type { CallError, Event } from './event.ts';
 import { clone } from './gate.ts';
-import { type Json, toJson } from './json.ts';
+import { type Json, sameJson, toJson } from './json.ts';
 import type { Passing } from './log.ts';
 import type { ModelOutput } from './message.ts';
 import type { Parts, ToolHookContext } from './parts.ts';
@@ -34,11 +34,15 @@ export async function executeCall(execution: Execution): Promise<OutcomeEvent> {
   return { ...on, at: parts.clock.now(), ...outcome };
 }
 
+/** Of the message of an error, in characters: it goes into event, record and prompt. */
+const longestMessage = 16 * 1024;
+
 type DistributiveOmit<T, K extends string> = T extends unknown ? Omit<T, K> : never;
 type CallOutcome = DistributiveOmit<OutcomeEvent, 'runId' | 'toolCallId' | 'at'>;
 
 function failed(code: CallError['code'], message: string, name?: string): CallOutcome {
-  return { type: 'call-failed', error: { code, message, ...(name ? { name } : {}) } };
+  const text = message.slice(0, longestMessage);
+  return { type: 'call-failed', error: { code, message: text, ...(name ? { name } : {}) } };
 }
 
 async function attempt(execution: Execution): Promise<CallOutcome> {
@@ -54,7 +58,7 @@ async function attempt(execution: Execution): Promise<CallOutcome> {
     return failed('tool-not-found', `There is no tool "${toolName}" any more; the call did not run.`);
   }
   const input = await validate(tool.inputSchema, clone(request.raw));
-  if (!input.ok || JSON.stringify(toJson(input.value, 'input')) !== stored) {
+  if (!input.ok || !sameJson(toJson(input.value, 'input'), call.args)) {
     return failed(
       'tool-changed',
       `Tool "${toolName}" now reads these arguments differently; the call did not run.`,
@@ -217,10 +221,19 @@ function toolContext(
       async suspend(payload) {
         if (suspension.asked) return;
         suspension.asked = true;
-        suspension.payload = payload;
+        suspension.payload = snapshot(payload);
       },
     },
   };
+}
+
+/** What the tool does with it afterwards changes nothing. What cannot be copied cannot be kept either. */
+function snapshot(payload: unknown): unknown {
+  try {
+    return structuredClone(payload);
+  } catch {
+    return payload;
+  }
 }
 
 function messagesBefore(run: Run, call: Call): ReturnType<typeof messagesOf> {

@@ -5,7 +5,7 @@
 import type { CallIds } from './call-ids.ts';
 import { messageOf } from './errors.ts';
 import type { CallError, CallRequested, StepContent, StepFinished } from './event.ts';
-import { canonicalJson, type Json, type JsonObject, toJson } from './json.ts';
+import { canonicalJson, isTooDeep, type Json, type JsonObject, sameJson, toJson } from './json.ts';
 import type { ModelResponse, ResponsePart } from './model.ts';
 import { activeTools, type NamedTool, type Parts } from './parts.ts';
 import { isHeld } from './policy.ts';
@@ -31,7 +31,7 @@ export async function gateResponse(
     if (part.type === 'provider-call') return { ...part, toolCallId: ids.take(part.toolCallId) };
     if (part.type !== 'call') return part;
     const toolCallId = ids.take(part.toolCallId);
-    asked.push({ part, toolCallId });
+    asked.push({ part: { ...part, toolName: part.toolName.toWellFormed() }, toolCallId });
     return { type: 'call', toolCallId };
   });
   const offered = activeTools(parts);
@@ -64,6 +64,8 @@ function isCut({ finishReason }: ModelResponse): boolean {
   return finishReason === 'length' || finishReason === 'content-filter';
 }
 
+type Bound = Pick<CallRequested, 'raw' | 'args' | 'textHash' | 'fingerprint'>;
+
 type Judged = Omit<CallRequested, 'type' | 'runId' | 'at' | 'toolCallId' | 'step' | 'toolName'>;
 
 async function judge(
@@ -79,6 +81,7 @@ async function judge(
     refusal(part, parts, code, message);
   if (part.unparsable) return refuse('invalid-arguments', 'The arguments are not valid JSON.');
   if (!isObject(part.raw)) return refuse('invalid-arguments', 'The arguments must be a JSON object.');
+  if (!repeatable(part)) return refuse('invalid-arguments', 'The arguments have no canonical JSON form.');
   if (part.approvalId !== undefined) {
     return {
       ...(await bind(parts, part.toolName, part.raw, undefined)),
@@ -92,14 +95,16 @@ async function judge(
     return refuse('tool-not-found', `There is no tool "${part.toolName}". Available tools: ${names}.`);
   }
   const { tool } = named;
-  const valid = await validate(tool.inputSchema, clone(part.raw));
-  if (!valid.ok) {
-    return refuse('invalid-arguments', `The arguments do not match the schema: ${valid.issues.join('; ')}`);
-  }
+  let input: unknown;
   let args: Json;
-  let bound: Pick<Judged, 'raw' | 'args' | 'textHash' | 'fingerprint'>;
+  let bound: Bound;
   try {
-    args = toJson(valid.value, `input of tool "${tool.id}"`);
+    const valid = await validate(tool.inputSchema, clone(part.raw));
+    if (!valid.ok) {
+      return refuse('invalid-arguments', `The arguments do not match the schema: ${valid.issues.join('; ')}`);
+    }
+    input = valid.value;
+    args = toJson(input, `input of tool "${tool.id}"`);
     bound = await bind(parts, tool.id, part.raw, args);
   } catch (thrown) {
     return refuse('invalid-arguments', `The arguments have no canonical JSON form: ${messageOf(thrown)}`);
@@ -109,7 +114,7 @@ async function judge(
   }
   const { runId } = run.started;
   const held = await isHeld(
-    { ...named, runId, toolCallId, messages: () => messagesOf(run), input: valid.value, args },
+    { ...named, runId, toolCallId, messages: () => messagesOf(run), input, args },
     parts.policies,
     parts.context,
     parts.workspace,
@@ -138,12 +143,7 @@ async function refusal(
 }
 
 /** What an approval is bound to. `args` is kept only where it is not what the model wrote. */
-async function bind(
-  { sha256 }: Parts,
-  toolName: string,
-  raw: Json,
-  args: Json | undefined,
-): Promise<Pick<Judged, 'raw' | 'args' | 'textHash' | 'fingerprint'>> {
+async function bind({ sha256 }: Parts, toolName: string, raw: Json, args: Json | undefined): Promise<Bound> {
   const differs = args !== undefined && !sameJson(raw, args);
   const shown = differs ? args : raw;
   const [textHash, fingerprint] = await Promise.all([
@@ -153,13 +153,9 @@ async function bind(
   return { raw, ...(differs ? { args } : {}), textHash, fingerprint };
 }
 
-function sameJson(one: Json, other: Json): boolean {
-  return JSON.stringify(one) === JSON.stringify(other) || canonicalJson(one) === canonicalJson(other);
-}
-
 /** Whether the prompt can repeat the arguments to a provider. */
 function repeatable(part: CallPart): boolean {
-  if (part.unparsable || !isObject(part.raw)) return false;
+  if (part.unparsable || !isObject(part.raw) || isTooDeep(part.raw)) return false;
   try {
     return canonicalJson(part.raw) !== undefined;
   } catch {

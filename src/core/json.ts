@@ -10,6 +10,9 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
+/** Levels of nesting that are kept: what is deeper overflows the stack of one reader or another. */
+const deepest = 500;
+
 /**
  * The JSON form of a value: what `JSON.parse(JSON.stringify(value))` gives where that keeps the meaning.
  * Properties that are `undefined` are dropped, `undefined` alone is `null`, bytes become base64.
@@ -41,20 +44,25 @@ function convert(value: unknown, what: string, path: string, above: Set<object>)
 
 function convertObject(value: object, what: string, path: string, above: Set<object>): Json | undefined {
   if (above.has(value)) return refuse(what, path, 'a cycle', 'a value that does not contain itself');
+  if (above.size > deepest) return refuse(what, '', 'a deeper nesting', `at most ${deepest} levels`);
   if (value instanceof Uint8Array) return toBase64(value);
   if (value instanceof Map || value instanceof Set) {
     return refuse(what, path, `a ${value.constructor.name}`, 'an object or an array: convert it first');
   }
   if (value instanceof Error) return { name: value.name, message: value.message };
   if (value instanceof Promise) return refuse(what, path, 'a Promise', 'its value: await it first');
+  if (value instanceof Number || value instanceof String || value instanceof Boolean) {
+    return convert(value.valueOf(), what, path, above);
+  }
   above.add(value);
   try {
     if (typeof (value as { toJSON?: unknown }).toJSON === 'function') {
       return convert((value as { toJSON(key: string): unknown }).toJSON(''), what, path, above);
     }
     if (Array.isArray(value)) {
-      return value.map((item, index) => convert(item, what, `${path}[${index}]`, above) ?? null);
+      return Array.from(value, (item, index) => convert(item, what, `${path}[${index}]`, above) ?? null);
     }
+    if (hidesAll(value)) return refuse(what, path, `a ${value.constructor.name}`, 'a value with a JSON form');
     const result: Record<string, Json> = {};
     for (const [key, item] of Object.entries(value)) {
       const converted = convert(item, what, path === '' ? key : `${path}.${key}`, above);
@@ -64,6 +72,12 @@ function convertObject(value: object, what: string, path: string, above: Set<obj
   } finally {
     above.delete(value);
   }
+}
+
+/** An instance of a class that shows nothing of itself: its JSON form would be `{}` without a word. */
+function hidesAll(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype !== Object.prototype && prototype !== null && Object.keys(value).length === 0;
 }
 
 function refuse(what: string, path: string, found: string, expected: string): never {
@@ -120,6 +134,17 @@ export function toBase64(bytes: Uint8Array): string {
 /** Canonical JSON (RFC 8785). Throws for what it does not define: NaN, lone surrogates. */
 export function canonicalJson(value: Json): string {
   return canonicalize(value) as string;
+}
+
+/** Whether a value is nested deeper than anything that can be kept. */
+export function isTooDeep(value: Json, left = deepest): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return left === 0 || Object.values(value).some((item) => isTooDeep(item, left - 1));
+}
+
+/** Whether two values have one canonical form: only the order of keys may differ. */
+export function sameJson(one: Json, other: Json): boolean {
+  return JSON.stringify(one) === JSON.stringify(other) || canonicalJson(one) === canonicalJson(other);
 }
 
 /** SHA-256 of a text (UTF-8), as 64 lower-case hexadecimal digits. A platform may bring one that does not wait. */

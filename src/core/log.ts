@@ -75,20 +75,21 @@ export function startLog(ports: LogPorts, started: RunStarted): RunLog {
 
 /** The log of a stored run. Undefined when there is none, the outcome when it has ended. */
 export async function loadLog(ports: LogPorts, runId: string): Promise<RunLog | EndedRun | undefined> {
-  const found = await reading(ports.store.load(runId, 0), runId);
+  const found = await fromStore(ports.store.load(runId, 0), runId);
   if (found?.kind !== 'open') return found;
   return openLog(ports, fold(found.events.map(eventFrom)) as Run, undefined);
 }
 
-async function reading<T>(read: Promise<T>, runId: string): Promise<T> {
+/** What a store answers. @throws `store-failed` for whatever it throws of its own. */
+export async function fromStore<T>(read: Promise<T>, runId?: string): Promise<T> {
   try {
     return await read;
   } catch (cause) {
-    throw storeFailed(runId, cause);
+    throw isCountersignError(cause) ? cause : storeFailed(runId, cause);
   }
 }
 
-function storeFailed(runId: string, cause: unknown): CountersignError {
+function storeFailed(runId: string | undefined, cause: unknown): CountersignError {
   return new CountersignError('store-failed', 'The store did not answer.', {
     runId,
     todo: 'Try again; nothing was decided unless it is listed as decided.',
@@ -117,7 +118,7 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
   };
 
   async function reload(): Promise<void> {
-    const found = await reading(store.load(runId, run.length), runId);
+    const found = await fromStore(store.load(runId, run.length), runId);
     doubtful = false;
     if (found?.kind === 'open') {
       if (found.events.length === 0) return;
@@ -132,6 +133,8 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
 
   async function commitNow(propose: Propose, options: CommitOptions): Promise<readonly Event[]> {
     if (doubtful) await reload();
+    /** Conflicts with nothing new to read: a store that is wrong must not keep us here for ever. */
+    let fruitless = 0;
     for (;;) {
       const proposed = propose(run);
       let after = fold(proposed, run) as Run;
@@ -145,7 +148,9 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
         const written = await write(after, events, options);
         if (!written.ok) {
           if (written.why === 'exists') throw existsError(runId);
+          const known = run.length;
           await reload();
+          if (run.length === known && ++fruitless >= 10) throw storeFailed(runId, undefined);
           continue;
         }
         unstored = undefined;
@@ -166,7 +171,7 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
       try {
         return await writeOnce(batch, after);
       } catch (cause) {
-        if (isCountersignError(cause)) throw cause;
+        if (isCountersignError(cause) && cause.code !== 'store-failed') throw cause;
         if (attempt >= 3 && !options.persist) {
           doubtful = unstored === undefined;
           throw storeFailed(runId, cause);

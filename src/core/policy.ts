@@ -78,14 +78,14 @@ export async function isHeld(
 ): Promise<boolean> {
   const { tool, alias } = call;
   if (policies.holdEverything) return true;
-  const given = { requestContext: context().toObject(), workspace };
+  const given = () => ({ requestContext: context().toObject(), workspace });
   const { requireApproval } = tool;
   if (requireApproval !== undefined) {
     const { runId, toolCallId } = call;
     const own =
       typeof requireApproval === 'function'
         ? await askSafely(() =>
-            requireApproval(call.input, { ...given, runId, toolCallId, messages: call.messages() }),
+            requireApproval(call.input, { ...given(), runId, toolCallId, messages: call.messages() }),
           )
         : requireApproval;
     return needsPerson({ holdEverything: false, own, policies: [] });
@@ -93,7 +93,7 @@ export async function isHeld(
   const names = alias === tool.id ? [tool.id] : [tool.id, alias];
   const questions = policies.functions.flatMap((policy) =>
     names.map((toolName) =>
-      askSafely(() => policy({ toolName, args: structuredClone(call.args), ...given })),
+      askSafely(() => policy({ toolName, args: structuredClone(call.args), ...given() })),
     ),
   );
   return needsPerson({ holdEverything: false, own: undefined, policies: await Promise.all(questions) });

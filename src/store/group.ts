@@ -2,6 +2,8 @@
  * Owns the group commit: writes that arrive in one turn of the event loop share one transaction, and so one sync of
  * the disk. The first of them does not wait for the others.
  */
+import { clearImmediate, setImmediate } from 'node:timers';
+
 export interface Write<Result> {
   /** Does the write in the transaction that is open. Called again when the transaction failed. */
   run(): Result;

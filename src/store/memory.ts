@@ -128,7 +128,7 @@ export class InMemoryStore implements Store {
     return this.#index.page(query);
   }
 
-  /** Forgets everything. Afterwards every call is `store-failed`. */
+  /** Forgets everything. Afterwards every call is `store-closed`. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const kept of [this.#runs, this.#ended, this.#records]) kept.clear();
@@ -183,7 +183,7 @@ export class InMemoryStore implements Store {
 
   #assertOpen(): void {
     if (!this.#isClosed) return;
-    throw new CountersignError('store-failed', `The store "${this.id}" is closed.`, {
+    throw new CountersignError('store-closed', `The store "${this.id}" is closed.`, {
       todo: 'Open a new store.',
     });
   }

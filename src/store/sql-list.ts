@@ -67,7 +67,7 @@ export function* listRuns(query: ListQuery): Work<ListPage> {
   return pageOf(query, runs, Number(counted?.total));
 }
 
-export function pageQuery(query: ListQuery, start: Position | undefined): Query {
+function pageQuery(query: ListQuery, start: Position | undefined): Query {
   const wanted = query.limit + 1;
   const offset = query.offset ?? 0;
   const found = foundQuery(query, start, wanted + offset);
@@ -75,19 +75,17 @@ export function pageQuery(query: ListQuery, start: Position | undefined): Query 
   const [columns, joins] = kinds === undefined ? ['', ''] : [callColumns, callJoins(kinds)];
   return {
     sql: `WITH page AS (SELECT * FROM (${found.sql}) AS found ORDER BY since DESC, run_id LIMIT ? OFFSET ?)
-      SELECT page.since AS listed_since, h.*${columns}
+      SELECT page.since AS listed_since, h.run_id, h.agent_id, h.thread_id, h.resource_id,
+        h.suspended_since, h.interrupted_since, h.stalled_since${columns}
       FROM page JOIN countersign_heads h ON h.run_id = page.run_id${joins}`,
     params: [...found.params, wanted, offset],
   };
 }
 
-export function countQuery(query: ListQuery): Query {
+/** Each branch counts up to the limit of counting, so the sum may be above it. */
+function countQuery(query: ListQuery): Query {
   const found = foundQuery(query, undefined, countLimit);
-  const isOne = branchesOf[query.status].length === 1;
-  return {
-    sql: `SELECT count(*) AS total FROM (${isOne ? found.sql : `SELECT * FROM (${found.sql}) AS found LIMIT ?`}) AS counted`,
-    params: isOne ? found.params : [...found.params, countLimit],
-  };
+  return { sql: `SELECT count(*) AS total FROM (${found.sql}) AS counted`, params: found.params };
 }
 
 const callColumns = `, c.tool_call_id, c.owner_run_id, c.stop, c.kind, c.tool_name, c.since, c.request_seq, c.stop_seq,

@@ -53,8 +53,8 @@ function nodeSqlite(): typeof import('node:sqlite') {
 }
 
 /**
- * SQLite does not wait for others when it changes the journal mode, and two processes that open a new file at once
- * both do.
+ * Of two processes that open a new file at once both change the journal mode, and there SQLite does not wait for one
+ * that is about to write.
  */
 function enterWal(database: DatabaseSync): void {
   const pause = new Int32Array(new SharedArrayBuffer(4));

@@ -84,7 +84,7 @@ export class SQLiteStore implements Store {
     return this.#opened().run(listRuns(query));
   }
 
-  /** Commits what was given before, then closes the file. Afterwards every call is `store-failed`. */
+  /** Commits what was given before, then closes the file. Afterwards every call is `store-closed`. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#writes.flush();
@@ -110,7 +110,7 @@ export class SQLiteStore implements Store {
 
   #opened(): SqliteDatabase {
     if (!this.#isClosed) return this.#database;
-    throw new CountersignError('store-failed', `The store "${this.id}" is closed.`, {
+    throw new CountersignError('store-closed', `The store "${this.id}" is closed.`, {
       todo: 'Open a new store.',
     });
   }

@@ -161,7 +161,10 @@ const always = checksFrom({
   'records and outcome are kept for the retention, and then the id is free': async ({ open }) => {
     let time = 100 * day;
     const store = await open({ retentionMs: 30 * day, now: () => time });
-    const withRecord = { records: [sampleRecord('old', 'call', { at: time })] };
+    const withRecord = {
+      opened: [sampleCall('old', 'call')],
+      records: [sampleRecord('old', 'call', { at: time })],
+    };
     for (const runId of ['old', 'young', 'open', 'sweep 1', 'sweep 2'])
       await create(store, runId, withRecord);
     await end(store, 'old', 1, time);
@@ -176,6 +179,8 @@ const always = checksFrom({
     assert.equal((await endedRun(store, 'young')).records.length, 1, 'the younger one is there');
     same(await store.append(sampleBatch('old', 1)), refused('gone'), 'an append to it');
     await create(store, 'old');
+    const { runs } = await store.list({ status: 'all', limit: 10 });
+    same(runs.find((run) => run.runId === 'old')?.calls, [], 'a new run of that id has no old calls');
     await end(store, 'old', 1, time);
     same((await endedRun(store, 'old')).records, [], 'a new run of that id has no old records');
     await end(store, 'open', 1, time);

@@ -26,16 +26,36 @@ async function pagesOf(store: Store, query: Omit<ListQuery, 'cursor'>): Promise<
 }
 
 export const pageChecks = checksFrom({
-  'the newest stop comes first, then the lower id': async ({ open }) => {
+  'the newest stop comes first, then the lower id, by its bytes': async ({ open }) => {
     const store = await open();
-    const runs = { b: 2, d: 1, a: 2, c: 3, e: 2 };
+    const runs = { '🙂': 2, b: 2, d: 1, a: 2, c: 3, ｚ: 2 };
     for (const [runId, suspendedSince] of Object.entries(runs))
       await createWith(store, runId, { suspendedSince });
     for (const status of ['suspended', 'all'] as const) {
-      same(await listedIds(store, { status }), ['c', 'a', 'b', 'e', 'd'], status);
+      same(await listedIds(store, { status }), ['c', 'a', 'b', 'ｚ', '🙂', 'd'], status);
     }
     await store.append(sampleBatch('d', 1, { head: sampleHead({ suspendedSince: 4 }) }));
-    same(await listedIds(store, { status: 'suspended' }), ['d', 'c', 'a', 'b', 'e'], 'after a new stop');
+    same(
+      await listedIds(store, { status: 'suspended' }),
+      ['d', 'c', 'a', 'b', 'ｚ', '🙂'],
+      'after a new stop',
+    );
+  },
+
+  'a run keeps its place while it runs': async ({ open }) => {
+    let time = 1000;
+    const store = await open({ now: () => time });
+    const running = { head: sampleHead(noStop) };
+    await createWith(store, 'first', noStop);
+    time = 2000;
+    await createWith(store, 'second', noStop);
+    time = 3000;
+    await store.append(sampleBatch('first', 1, running));
+    same(await listedIds(store, { status: 'running' }), ['second', 'first'], 'after an append');
+    await store.append(sampleBatch('first', 2));
+    time = 4000;
+    await store.append(sampleBatch('first', 3, running));
+    same(await listedIds(store, { status: 'running' }), ['first', 'second'], 'when it runs again');
   },
 
   'from and to are included, and count in the total': async ({ open }) => {
@@ -64,7 +84,7 @@ export const pageChecks = checksFrom({
     const store = await open();
     const ids = Array.from({ length: 11 }, (_, index) => `run ${String(index).padStart(2, '0')}`);
     for (const [index, runId] of ids.entries()) {
-      const since = -Math.floor(index / 4);
+      const since = -Math.floor(index / 5);
       const stop = index % 2 === 0 ? { suspendedSince: since } : { ...noStop, interruptedSince: since };
       await createWith(store, runId, stop);
     }

@@ -157,7 +157,7 @@ describe('the contract reports a store that', () => {
         },
       }),
       [
-        'the newest stop comes first, then the lower id',
+        'the newest stop comes first, then the lower id, by its bytes',
         'pages go by offset and by cursor, and meet all runs once',
       ],
     ],

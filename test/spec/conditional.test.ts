@@ -1,8 +1,8 @@
 /** Specification, conditional approval: a function decides call by call, and what is unclear is held. */
 import { Agent, type AgentStream, createTool, type PolicyCall, RequestContext } from 'countersign';
+import { type ScriptedCall, scriptedModel } from 'countersign/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type ScriptedCall, scriptedModel } from 'countersign/testing';
 import { hushWarnings } from './harness.ts';
 
 hushWarnings();

@@ -8,8 +8,8 @@ import {
   type Store,
 } from 'countersign';
 import { SQLiteStore } from 'countersign/sqlite';
-import { describe, expect, test } from 'vitest';
 import { type ScriptedCall, type ScriptedModel, scriptedModel } from 'countersign/testing';
+import { describe, expect, test } from 'vitest';
 import { approvalBound, countedTools, type Dialog, type Effects } from './fingerprint-example.ts';
 import { hushWarnings, promptOf } from './harness.ts';
 import { temporaryFile } from './temporary-file.ts';

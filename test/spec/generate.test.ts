@@ -1,8 +1,8 @@
 /** Specification, approval with generate(): it returns when a person must act, and again when the run has ended. */
 import { Agent, createTool } from 'countersign';
+import { type ScriptedCall, scriptedModel } from 'countersign/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type ScriptedCall, scriptedModel } from 'countersign/testing';
 import { hushWarnings, promptOf, type Terminal, terminal } from './harness.ts';
 
 hushWarnings();

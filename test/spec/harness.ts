@@ -1,7 +1,7 @@
 /** What the specification's examples leave free: a model, a terminal, a network, a database. Each one counts. */
 import type { AgentStream } from 'countersign';
-import { afterEach, beforeEach, vi } from 'vitest';
 import { type ScriptedModel, scriptedModel } from 'countersign/testing';
+import { afterEach, beforeEach, vi } from 'vitest';
 
 /** A `process` and a `console` that keep what they are given. */
 export interface Terminal {

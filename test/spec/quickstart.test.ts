@@ -6,9 +6,9 @@ import {
   createTool,
   type Tool,
 } from 'countersign';
+import { type ScriptedModel, scriptedModel } from 'countersign/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type ScriptedModel, scriptedModel } from 'countersign/testing';
 import { type Database, hushWarnings, promptOf, type Terminal, terminal } from './harness.ts';
 
 hushWarnings();

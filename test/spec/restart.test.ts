@@ -1,9 +1,9 @@
 /** Specification, resuming after a restart: what waits is found in the store, by another process's agent. */
 import { Agent, Countersign, createTool, type RunOptions } from 'countersign';
 import { SQLiteStore } from 'countersign/sqlite';
+import { type Script, scriptedModel } from 'countersign/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { type Script, scriptedModel } from 'countersign/testing';
 import { promptOf, type Terminal, terminal } from './harness.ts';
 import { temporaryFile } from './temporary-file.ts';
 

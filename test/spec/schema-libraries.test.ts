@@ -3,10 +3,10 @@ import { toStandardJsonSchema } from '@valibot/to-json-schema';
 import { jsonSchema } from 'ai';
 import { type } from 'arktype';
 import { Agent, type ApprovalPayload, createTool, type Schema } from 'countersign';
+import { scriptedModel } from 'countersign/testing';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { scriptedModel } from 'countersign/testing';
 import { hushWarnings, promptOf } from './harness.ts';
 
 hushWarnings();

@@ -1,8 +1,8 @@
 /** Specification, runtime suspension: a tool pauses itself, and goes on with what a person gave. */
 import { Agent, createTool } from 'countersign';
+import type { ScriptedModel } from 'countersign/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { ScriptedModel } from 'countersign/testing';
 import { hushWarnings, modelFor, type Network, network, promptOf, suspensionsOf } from './harness.ts';
 
 hushWarnings();

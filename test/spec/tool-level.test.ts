@@ -1,8 +1,8 @@
 /** Specification, tool-level approval: this one tool waits, with or without a policy of the run. */
 import { Agent, createTool } from 'countersign';
+import { scriptedModel } from 'countersign/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { scriptedModel } from 'countersign/testing';
 import { hushWarnings, type Network, network, promptOf, type Terminal, terminal } from './harness.ts';
 
 hushWarnings();

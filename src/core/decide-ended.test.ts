@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { type DecisionRequest, decideEnded } from './decide.ts';
+import type { Verdict } from './event.ts';
+import type { DecisionRecord, EndedRun } from './store.ts';
+import { fingerprintOf, runId } from './test-support/events.ts';
+
+const request = (verdict: Verdict, over: Partial<DecisionRequest> = {}): DecisionRequest => ({
+  verdict,
+  runId,
+  ...(verdict === 'resume' ? { data: { answer: 42 } } : {}),
+  ...over,
+});
+
+describe('a decision on a run that has ended', () => {
+  const record = (toolCallId: string, over: Partial<DecisionRecord> = {}): DecisionRecord => ({
+    runId,
+    toolCallId,
+    stop: 1,
+    agentId: 'agent-1',
+    toolName: 'refund',
+    verdict: 'approve',
+    at: 1,
+    fingerprint: fingerprintOf(toolCallId),
+    ...over,
+  });
+  const ended = (...records: DecisionRecord[]): EndedRun => ({
+    kind: 'ended',
+    runId,
+    agentId: 'agent-1',
+    at: 50,
+    outcome: { status: 'finished', finishReason: 'stop', text: 'Done.', usage: {} },
+    records,
+  });
+  const codeOf = (run: EndedRun, asked: DecisionRequest): unknown => {
+    try {
+      return decideEnded(run, asked);
+    } catch (thrown) {
+      return (thrown as { code: string }).code;
+    }
+  };
+
+  test('that was this very decision gets its record', () => {
+    const mine = record('c1', { decisionId: 'd-1' });
+    const run = ended(mine, record('c2', { decisionId: 'd-2' }));
+    expect(codeOf(run, request('approve', { decisionId: 'd-1' }))).toBe(mine);
+    expect(codeOf(run, request('approve', { toolCallId: 'c1', stop: 1, decisionId: 'd-1' }))).toBe(mine);
+    expect(codeOf(run, request('decline', { decisionId: 'd-1' }))).toBe('already-decided');
+    expect(codeOf(run, request('approve', { toolCallId: 'c2', decisionId: 'd-1' }))).toBe('already-decided');
+  });
+
+  test('is already-decided, with the decision and how the run ended', () => {
+    expect(() => decideEnded(ended(record('c1')), request('approve', { toolCallId: 'c1' }))).toThrow(
+      expect.objectContaining({
+        code: 'already-decided',
+        decision: record('c1'),
+        details: expect.objectContaining({ outcome: expect.objectContaining({ text: 'Done.' }) }),
+      }),
+    );
+  });
+
+  test.each([
+    ['of another call', ended(record('c1')), request('approve', { toolCallId: 'c9' })],
+    ['of another stop', ended(record('c1')), request('approve', { toolCallId: 'c1', stop: 2 })],
+    ['without records', ended(), request('approve')],
+    ['whose stop ended by cancel', ended(record('c1', { verdict: 'cancel' })), request('approve')],
+    [
+      'that repeats a cancel',
+      ended(record('c1', { verdict: 'cancel', decisionId: 'd-1' })),
+      request('approve', { decisionId: 'd-1' }),
+    ],
+  ])('%s is too late', (_, run, asked) => {
+    expect(codeOf(run, asked)).toBe('run-ended');
+  });
+});

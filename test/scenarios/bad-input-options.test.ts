@@ -1,0 +1,197 @@
+/** Malformed options, messages, lists, agents and registries: a typed error, and no model is asked. */
+import {
+  Agent,
+  type AgentConfig,
+  Countersign,
+  createTool,
+  RequestContext,
+  type RunOptions,
+} from 'countersign';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { askRefunds, kinds, type Refund, withTools } from '../support/kinds.ts';
+import { type Choice, codeOf } from '../support/scene.ts';
+import { inEveryWorld } from '../support/world.ts';
+
+const malformedOptions: [keyof RunOptions, unknown[]][] = [
+  ['maxSteps', [0, -1, 1.5, '3', Number.NaN, Number.POSITIVE_INFINITY, null]],
+  ['toolCallConcurrency', [0, 1.5, '3', null]],
+  ['maxRetries', [-1, 0.5, '3', null]],
+  ['activeTools', ['refund', [5], {}, null]],
+  ['requestContext', [{ tenant: 'acme' }, 'acme', null]],
+  ['runId', ['', 5, null]],
+  ['abortSignal', [{}, new AbortController(), null]],
+  ['hooks', ['x', 5, null]],
+  ['toolChoice', ['refund', {}, { type: 'tool' }, null]],
+  ['memory', [{}, 'thread 1', { thread: '' }, { thread: { id: 5 } }, null]],
+  ['requireToolApproval', ['true', 1, {}, null]],
+];
+
+for (const [name, values] of malformedOptions) {
+  inEveryWorld('scenario: K13', `bad input: the option ${name}`, async (open) => {
+    const scene = open({ script: ['Hello.'] });
+    for (const value of values) {
+      const options = { [name]: value } as RunOptions;
+      expect(await codeOf(scene.start(options)), JSON.stringify(value)).toBe('invalid-option');
+    }
+    expect(scene.model.calls).toHaveLength(0);
+    expect((await scene.list({ status: 'all' })).total).toBe(0);
+  });
+}
+
+inEveryWorld('scenario: K13', 'bad input: malformed options of a decision', async (open) => {
+  const effects: Refund[] = [];
+  const scene = open({ script: [askRefunds('a'), 'Done.'], tools: kinds[0]!.tools(effects, true) });
+  const { runId } = await scene.start();
+  const ofLegs = new Set([
+    'activeTools',
+    'requestContext',
+    'abortSignal',
+    'hooks',
+    'toolChoice',
+    'requireToolApproval',
+  ]);
+  for (const [name, values] of malformedOptions) {
+    if (!ofLegs.has(name)) continue;
+    for (const value of values) {
+      const code = await codeOf(scene.approve(runId, { [name]: value } as Choice));
+      expect(code, `${name}: ${JSON.stringify(value)}`).toBe('invalid-option');
+    }
+  }
+  expect(effects).toEqual([]);
+  expect((await scene.list()).total).toBe(1);
+});
+
+for (const messages of [
+  [],
+  {},
+  null,
+  undefined,
+  5,
+  [5],
+  [{}],
+  [{ role: 'robot', content: 'x' }],
+  [{ role: 'user' }],
+]) {
+  inEveryWorld(
+    'scenario: K13',
+    `bad input: the messages ${JSON.stringify(messages) ?? 'undefined'}`,
+    async (open) => {
+      const scene = open({ script: ['Hello.'] });
+      // The helper would put its own message in place of undefined.
+      const started =
+        scene.world.face === 'stream'
+          ? scene.first.stream(messages as never)
+          : scene.first.generate(messages as never);
+      expect(await codeOf(started)).toBe('invalid-message');
+      expect(scene.model.calls).toHaveLength(0);
+    },
+  );
+}
+
+inEveryWorld('scenario: K2', 'bad input: a run id that exists, waiting or ended', async (open) => {
+  const effects: Refund[] = [];
+  const scene = open({ script: [askRefunds('a'), 'Done.', 'Never.'], tools: kinds[0]!.tools(effects, true) });
+  const { runId } = await scene.start({ runId: 'mine' });
+  expect(runId).toBe('mine');
+  expect(await codeOf(scene.start({ runId }))).toBe('run-exists');
+  await scene.approve(runId);
+  expect(await codeOf(scene.start({ runId }))).toBe('run-exists');
+  expect(scene.model.calls).toHaveLength(2);
+});
+
+inEveryWorld(
+  'scenario: K2',
+  'bad input: one run id twice at once: one run, and nothing of the other runs',
+  async (open) => {
+    const effects: Refund[] = [];
+    const looked: string[] = [];
+    const look = createTool({
+      id: 'look',
+      inputSchema: z.object({ by: z.string() }),
+      execute: async ({ by }) => looked.push(by),
+    });
+    const scene = open({
+      script: (_prompt, index) => ({
+        calls: [
+          { toolName: 'look', args: { by: `model call ${index}` } },
+          ...(askRefunds(`order ${index}`).calls ?? []),
+        ],
+      }),
+      tools: withTools(kinds[0]!.tools(effects, true), { look }),
+    });
+    const start = async (agent: Agent): Promise<string> => {
+      try {
+        return (await agent.generate('Please.', { runId: 'mine' })).finishReason;
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    };
+    const ends = await Promise.all([start(scene.first), start(scene.another())]);
+    expect(ends.toSorted()).toEqual(['run-exists', 'suspended']);
+    expect(looked).toHaveLength(1);
+    const { runs } = await scene.list();
+    expect(runs).toHaveLength(1);
+    expect(looked[0]?.at(-1)).toBe(runs[0]?.toolCalls[0]?.args.order.at(-1));
+    expect(effects).toEqual([]);
+  },
+);
+
+inEveryWorld('scenario: K8', 'bad input: lists', async (open) => {
+  const scene = open({ script: ['Hello.'] });
+  for (const options of [
+    { perPage: 0 },
+    { perPage: 1.5 },
+    { perPage: 1001 },
+    { perPage: '5' },
+    { page: -1 },
+    { page: null },
+    { status: 'waiting' },
+    { fromDate: '2026-01-01' },
+    { toDate: new Date(Number.NaN) },
+    { cursor: 'x' },
+    { cursor: 5 },
+  ]) {
+    expect(await codeOf(scene.list(options as never)), JSON.stringify(options)).toBe('invalid-option');
+  }
+});
+
+inEveryWorld('scenario: K8', 'bad input: lists of a thread or resource that is no text', async (open) => {
+  const scene = open({ script: ['Hello.'] });
+  for (const options of [{ threadId: 5 }, { resourceId: {} }, { threadId: null }]) {
+    expect(await codeOf(scene.list(options as never)), JSON.stringify(options)).toBe('invalid-option');
+  }
+});
+
+test('scenario: K13 bad input: agents and registries', async () => {
+  const model = scriptedModel(['Hello.']);
+  const make = (config: unknown) => async () => new Agent(config as AgentConfig);
+  const tools = kinds[0]!.tools([], true) as Record<string, never>;
+  for (const config of [
+    undefined,
+    null,
+    {},
+    { id: '' },
+    { id: 5, model },
+    { id: 'a' },
+    { id: 'a', model: null },
+  ]) {
+    expect(await codeOf(make(config)()), JSON.stringify(config)).toBe('invalid-agent');
+  }
+  for (const bad of [
+    { a: null },
+    { a: 5 },
+    { 'a b': { inputSchema: z.object({}) } },
+    { ...tools, again: tools.refund },
+  ]) {
+    expect(await codeOf(make({ id: 'a', model, tools: bad })())).toBe('invalid-tool');
+  }
+  const agent = new Agent({ id: 'a', model });
+  const register = async (agents: unknown) => new Countersign({ agents: agents as Record<string, Agent> });
+  expect(await codeOf(register({ a: agent, b: {} }))).toBe('invalid-agent');
+  expect(await codeOf(register({ a: agent, b: new Agent({ id: 'a', model }) }))).toBe('invalid-agent');
+  await register({ a: agent });
+  expect(await codeOf(register({ a: agent }))).toBe('invalid-agent');
+  expect(new RequestContext([['a', 1]]).toJSON()).toEqual({ a: 1 });
+});
