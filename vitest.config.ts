@@ -8,12 +8,15 @@ export default defineConfig({
     // Tests and examples import the package by its name and get the source, not the last build.
     alias: [
       { find: /^countersign$/, replacement: source('index.ts') },
+      { find: /^countersign\/libsql$/, replacement: source('store/libsql.ts') },
+      { find: /^countersign\/postgres$/, replacement: source('store/postgres.ts') },
       { find: /^countersign\/sqlite$/, replacement: source('store/sqlite.ts') },
       { find: /^countersign\/testing$/, replacement: source('testing/index.ts') },
     ],
   },
   test: {
     pool: 'forks',
+    globalSetup: [fileURLToPath(new URL('./test/support/postgres-setup.ts', import.meta.url))],
     projects: [
       {
         extends: true,

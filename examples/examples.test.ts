@@ -48,6 +48,24 @@ process "approve"
   sent: 50 to Ada
   The money is on its way.
   still waiting: 0`,
+
+  '08-restart-after-kill': `
+process "ask"
+  suspended; this process is killed now
+process "approve"
+  still waiting: send-money {"to":"Ada","amount":50}
+  the money is sent; this process is killed now
+process "recover"
+  interrupted: send-money; the bank says: 50 to Ada
+  Ada has her 50.
+sent altogether: 50 to Ada`,
+
+  '09-two-instances': `
+  agent: suspended
+  review: Ada approves
+  agent: web is restarted
+  agent: The server is back.
+driven by the review instance: false`,
 };
 
 test.each(Object.entries(outputs))('%s prints what happened', async (name, expected) => {

@@ -9,7 +9,7 @@ import { captureNode, root } from './toolchain.mjs';
 const work = join(root, 'node_modules', '.countersign-package');
 const unpacked = join(work, 'node_modules', 'countersign');
 const bin = (path) => join(root, 'node_modules', path);
-const allowedFile = /^(dist\/.+\.(js|d\.ts)|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/;
+const allowedFile = /^(dist\/.+\.(js|d\.ts)|package\.json|docs\/.+\.md|[A-Z]+\.md|LICENSE)$/;
 const testFile = /\.test\.|\/fixtures\/|\/test-support\//;
 
 /** Packs and unpacks the package; returns the path of the archive and the names of the files in it. */

@@ -1,11 +1,13 @@
 export { Agent } from './agent/agent.ts';
 export { Countersign, type CountersignConfig } from './agent/countersign.ts';
 export type { ListedCall, ListOptions, SuspendedRun, SuspendedRuns } from './agent/list.ts';
+export type { ObserveOptions } from './agent/observe.ts';
 export type {
   CancelOptions,
   ContinueOptions,
   DecisionOptions,
   LegOptions,
+  ResolveOptions,
   RunOptions,
 } from './agent/options.ts';
 export type {
@@ -23,10 +25,11 @@ export { fingerprint, type Json, type JsonObject } from './core/json.ts';
 export type { Clock } from './core/log.ts';
 export type { Message, MessageInput, ModelOutput } from './core/message.ts';
 export type { ToolChoice } from './core/model.ts';
-export type { HookAnswer, ToolHookContext, ToolHooks } from './core/parts.ts';
+export type { HookAnswer, Limits, ToolHookContext, ToolHooks } from './core/parts.ts';
 export type { PolicyCall, PolicyFunction, PolicyOption, SuspendPayload } from './core/policy.ts';
 export type { JsonSchemaWrapper, Schema, SchemaInput, SchemaOutput } from './core/schema.ts';
 export type {
+  AbandonedRun,
   Batch,
   DecisionRecord,
   EndedRun,
@@ -39,6 +42,7 @@ export type {
   OpenRun,
   RecordedOutcome,
   Store,
+  WorkerStore,
   Written,
 } from './core/store.ts';
 export {
@@ -50,6 +54,7 @@ export {
   type ToolOptions,
   type ToolWriter,
 } from './core/tool.ts';
+export type { HeartbeatOptions } from './engine/heartbeat.ts';
 export type { ModelInput } from './models/model-input.ts';
 export { InMemoryStore } from './store/memory.ts';
 export type { FinishedRun, LegCallbacks } from './stream/callbacks.ts';
@@ -62,3 +67,4 @@ export type {
   SuspensionPayload,
 } from './stream/chunk.ts';
 export type { AgentOutput, AgentStream } from './stream/output.ts';
+export type { WaitingCall } from './stream/result.ts';

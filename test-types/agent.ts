@@ -11,6 +11,7 @@ import {
   createTool,
   type ModelInput,
   type SuspendPayload,
+  type WaitingCall,
 } from 'countersign';
 import { expectTypeOf } from 'vitest';
 import { z } from 'zod';
@@ -118,7 +119,7 @@ expectTypeOf(fullStream).toExtend<AsyncIterable<{ type: string }>>();
 declare const output: AgentOutput;
 expectTypeOf<SuspendPayload>().toBeAny();
 if (output.finishReason === 'suspended') {
-  expectTypeOf(output.suspendPayload).toEqualTypeOf<SuspendPayload>();
+  expectTypeOf(output.suspendPayload).toEqualTypeOf<WaitingCall>();
   expectTypeOf(output.error).toEqualTypeOf<undefined>();
 } else if (output.finishReason === 'error') {
   expectTypeOf(output.error).toEqualTypeOf<CountersignError>();

@@ -36,6 +36,7 @@ for (const { payload } of output.toolResults) console.log(`ran at once: ${payloa
 for (const { toolName, args } of output.suspendPayloads) console.log(`held: ${toolName} ${args.server}`);
 
 const [web, database] = output.suspendPayloads;
+if (!web || !database) throw new Error('Two calls should wait.');
 const { runId } = output;
 
 const first = await agent.declineToolCallGenerate({

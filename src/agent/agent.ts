@@ -2,27 +2,35 @@
 import { CountersignError } from '../core/errors.ts';
 import type { Model } from '../core/model.ts';
 import { messagesFromUi, modelOf } from '../models/ai-sdk.ts';
-import type { ModelInput } from '../models/model-input.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../stream/output.ts';
 import { cancelRun } from './cancel.ts';
 import { continueRun } from './continuation.ts';
-import { decideCall } from './decision.ts';
+import { decideCall, resolveCall } from './decision.ts';
 import { type ListOptions, listRuns, type SuspendedRuns } from './list.ts';
+import { type ObserveOptions, observeRun } from './observe.ts';
 import {
   type CancelOptions,
   type ContinueOptions,
   checkOptions,
   type DecisionOptions,
+  type ResolveOptions,
   type RunOptions,
 } from './options.ts';
 import { namedTools } from './prepare.ts';
+import { recoverRun } from './recovery.ts';
+import type { DecideOptions } from './remote-decision.ts';
 import { startRun } from './start.ts';
+import { type SendToolApprovalOptions, type SentToolApproval, sendToolApproval } from './thread-approval.ts';
 import type { AgentConfig, AgentCore, Binding, MessagesInput, UiMessageInput } from './types.ts';
 import { openWorker, systemClock } from './worker.ts';
 
 /** Lets a registry bind an agent to its store. */
 export const bindAgent: unique symbol = Symbol('countersign.bind');
+/** Lets a registry decide a call whose agent it has. */
+export const decideOnAgent: unique symbol = Symbol('countersign.decide');
+/** Lets a registry move a run that nobody moves. */
+export const recoverAgentRun: unique symbol = Symbol('countersign.recover');
 
 /**
  * An agent whose sensitive tool calls wait for a person (specification: quickstart). It works alone, with runs that
@@ -41,7 +49,8 @@ export class Agent {
     this.id = config.id;
     this.name = config.name ?? config.id;
     this.description = config.description;
-    const models = new Map<ModelInput, Model>();
+    const byId = new Map<string, Model>();
+    const byObject = new WeakMap<object, Model>();
     this.#core = {
       id: config.id,
       config,
@@ -50,8 +59,10 @@ export class Agent {
       binding: () => (this.#binding ??= ownBinding(config.id)),
       whenSeveralWait: () => config.whenSeveralWait ?? this.#core.binding().whenSeveralWait ?? 'latest',
       model(input) {
-        const model = models.get(input) ?? modelOf(input);
-        models.set(input, model);
+        const known = typeof input === 'string' ? byId.get(input) : byObject.get(input);
+        const model = known ?? modelOf(input);
+        if (typeof input === 'string') byId.set(input, model);
+        else byObject.set(input, model);
         return model;
       },
       messages: async (input) =>
@@ -76,20 +87,20 @@ export class Agent {
    * `option-missing`, `run-not-found`, `run-ended`; then nothing happens.
    */
   async approveToolCall(options: DecisionOptions): Promise<AgentStream> {
-    return streamOf(await decideCall(this.#core, 'approve', options));
+    return streamOf(await decideCall(this.#core, options, { verdict: 'approve' }));
   }
 
   /** Declines a held or suspended call: it never runs (again), and the model is told, with the reason. */
   async declineToolCall(options: DecisionOptions): Promise<AgentStream> {
-    return streamOf(await decideCall(this.#core, 'decline', options));
+    return streamOf(await decideCall(this.#core, options, { verdict: 'decline' }));
   }
 
   async approveToolCallGenerate(options: DecisionOptions): Promise<AgentOutput> {
-    return outputOf(await decideCall(this.#core, 'approve', options));
+    return outputOf(await decideCall(this.#core, options, { verdict: 'approve' }));
   }
 
   async declineToolCallGenerate(options: DecisionOptions): Promise<AgentOutput> {
-    return outputOf(await decideCall(this.#core, 'decline', options));
+    return outputOf(await decideCall(this.#core, options, { verdict: 'decline' }));
   }
 
   /**
@@ -98,11 +109,33 @@ export class Agent {
    * @throws `invalid-resume-data` (the call keeps waiting), `needs-verdict`, and what `approveToolCall` throws.
    */
   async resumeStream(data: unknown, options: DecisionOptions): Promise<AgentStream> {
-    return streamOf(await decideCall(this.#core, 'resume', options, { value: data }));
+    return streamOf(await decideCall(this.#core, options, { verdict: 'resume', data }));
   }
 
   async resumeGenerate(data: unknown, options: DecisionOptions): Promise<AgentOutput> {
-    return outputOf(await decideCall(this.#core, 'resume', options, { value: data }));
+    return outputOf(await decideCall(this.#core, options, { verdict: 'resume', data }));
+  }
+
+  /**
+   * Says what became of a call whose worker died while it ran: run it again, or record its output or error.
+   * @throws `call-not-waiting` when it is not interrupted, and what `approveToolCall` throws.
+   */
+  async resolveInterruptedCall(options: ResolveOptions): Promise<AgentStream> {
+    return streamOf(await resolveCall(this.#core, options));
+  }
+
+  async resolveInterruptedCallGenerate(options: ResolveOptions): Promise<AgentOutput> {
+    return outputOf(await resolveCall(this.#core, options));
+  }
+
+  /** Decides by conversation, for callers who do not know the run (specification: resume after a restart). */
+  async sendToolApproval(options: SendToolApprovalOptions): Promise<SentToolApproval> {
+    return sendToolApproval(this.#core, options);
+  }
+
+  /** Follows a run from any process, from its beginning or after an event, until it waits or ends. */
+  async observe(options: ObserveOptions): Promise<AgentStream> {
+    return streamOf(await observeRun(this.#core, options));
   }
 
   /** Tries the failed model call of a stalled run again. What was executed stays executed. */
@@ -125,6 +158,16 @@ export class Agent {
   /** This agent's runs that wait, from the store (specification: resume after a restart). */
   async listSuspendedRuns(options: ListOptions = {}): Promise<SuspendedRuns> {
     return listRuns(this.#core, options);
+  }
+
+  /** @internal */
+  [recoverAgentRun](runId: string): Promise<void> {
+    return recoverRun(this.#core, runId);
+  }
+
+  /** @internal */
+  async [decideOnAgent]({ verdict, ...options }: DecideOptions): Promise<void> {
+    await decideCall(this.#core, options, { verdict });
   }
 
   /** @internal */

@@ -2,7 +2,7 @@
 import { checkRequest } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
-import { headOf } from '../core/next.ts';
+import { headOf, isClaim } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import { lastStep, type Run } from '../core/state.ts';
 import type { Leg } from '../stream/leg.ts';
@@ -18,14 +18,19 @@ export async function continueRun(agent: AgentCore, options: ContinueOptions): P
   const lease = await acquireOpen(agent, worker, options.runId);
   return withLease(lease, async () => {
     const { log } = lease;
-    const parts = await partsOf(agent, worker, log.run.started, options, false);
-    return runLeg(agent, lease, parts, options, async (leg) => {
+    const legParts = await partsOf(agent, worker, log.run.started, options, false);
+    return runLeg(agent, lease, legParts, options, async (leg, parts) => {
       await log.commit(
         (run) => {
-          if (lastStep(run)?.state !== 'stalled') throw notStalled(run);
-          const event = continued(run, parts, options.by);
-          leg.beginAt((stored) => stored === event);
-          return [event];
+          if (lastStep(run)?.state === 'stalled') {
+            const event = continued(run, parts, options.by);
+            leg.beginAt((stored) => stored === event);
+            return [event];
+          }
+          // Nobody moves it, though nothing failed: the claims of this leg ride along.
+          if (headOf(run) !== 'runnable') throw notStalled(run);
+          leg.beginAt(isClaim);
+          return [];
         },
         { me: parts.me },
       );

@@ -1,46 +1,79 @@
 /** `Countersign`: the registry that binds agents to one store. */
-import { CountersignError } from '../core/errors.ts';
+import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { Clock } from '../core/log.ts';
+import type { Limits } from '../core/parts.ts';
 import type { Store } from '../core/store.ts';
+import type { HeartbeatOptions } from '../engine/heartbeat.ts';
+import { type Sweep, type SweepPorts, startSweep, sweepOnce } from '../engine/sweep.ts';
 import { InMemoryStore } from '../store/memory.ts';
-import { Agent, bindAgent } from './agent.ts';
+import { Agent, bindAgent, decideOnAgent, recoverAgentRun } from './agent.ts';
+import {
+  type AcceptedDecision,
+  checkVerdict,
+  type DecideOptions,
+  decideWithoutAgent,
+} from './remote-decision.ts';
 import type { Binding, Supply } from './types.ts';
-import { openWorker, systemClock } from './worker.ts';
+import { openWorker, systemClock, type Worker } from './worker.ts';
 
-export interface CountersignConfig<
-  Agents extends Readonly<Record<string, Agent>> = Readonly<Record<string, Agent>>,
-> {
-  readonly agents: Agents;
+type Agents = Readonly<Record<string, Agent>>;
+
+export interface CountersignConfig<Named extends Agents = Agents> {
+  readonly agents: Named;
   /** Where paused runs live. Left out: in this process only. */
   readonly storage?: Store | undefined;
   /** Gives what could not be stored (secrets, hooks, model objects) to legs whose caller does not pass it. */
   readonly supply?: Supply | undefined;
   /** As on the agent, for all agents that do not say. */
   readonly whenSeveralWait?: 'latest' | 'refuse' | undefined;
+  /** When this process counts as dead, and how often it says that it is not. The same in every process. */
+  readonly heartbeat?: HeartbeatOptions | undefined;
+  /** Milliseconds between the sweeps of `start()`. Default 5,000. */
+  readonly sweepEvery?: number | undefined;
+  /** How large arguments, payloads and results may be. Default 4 Mi characters of JSON each. */
+  readonly limits?: Partial<Limits> | undefined;
+  /** Is given the promise of each drive, for platforms that freeze a process when its response is sent. */
+  readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /** Where warnings go. Default: `console.warn`. */
   readonly warn?: ((message: string) => void) | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
 }
 
+/** Runs that one sweep takes at most: if this process dies, a person is asked about each call that it had begun. */
+const sweptAtOnce = 25;
+const lookedAtAtOnce = 1000;
+
 /**
  * Binds agents to a store, once. What `Mastra` is in the specification.
  * @example new Countersign({ agents: { refundAgent }, storage: new SQLiteStore({ path: 'runs.db' }) })
  * @throws `invalid-agent` when an agent is bound already, or two have one id.
  */
-export class Countersign<Agents extends Readonly<Record<string, Agent>> = Readonly<Record<string, Agent>>> {
+export class Countersign<Named extends Agents = Agents> {
   readonly storage: Store;
-  readonly #agents: Agents;
+  readonly #agents: Named;
+  readonly #worker: Worker;
+  readonly #sweepEvery: number;
+  #sweep: Sweep | undefined;
 
-  constructor(config: CountersignConfig<Agents>) {
+  constructor(config: CountersignConfig<Named>) {
     const agents = Object.values(config.agents);
     this.storage = config.storage ?? new InMemoryStore();
     this.#agents = config.agents;
+    this.#sweepEvery = config.sweepEvery ?? 5000;
+    if (!(Number.isFinite(this.#sweepEvery) && this.#sweepEvery >= 1)) {
+      throw new CountersignError('invalid-option', 'The option sweepEvery is malformed.', {
+        expected: 'milliseconds, from 1',
+      });
+    }
     const warn = config.warn ?? ((message: string): void => console.warn(`[countersign] ${message}`));
+    this.#worker = openWorker(this.storage, config.clock ?? systemClock, warn, config.heartbeat);
     const binding: Binding = {
-      worker: openWorker(this.storage, config.clock ?? systemClock, warn),
+      worker: this.#worker,
       supply: config.supply,
       whenSeveralWait: config.whenSeveralWait,
+      limits: config.limits,
+      waitUntil: config.waitUntil,
       warnOfMemory: () => {},
     };
     const ids = new Set<string>();
@@ -49,9 +82,7 @@ export class Countersign<Agents extends Readonly<Record<string, Agent>> = Readon
         throw new CountersignError(
           'invalid-agent',
           'The registry was given something that is no agent, or two of one id.',
-          {
-            expected: '{ key: new Agent({ id, … }), … } with an id each',
-          },
+          { expected: '{ key: new Agent({ id, … }), … } with an id each' },
         );
       }
       ids.add(agent.id);
@@ -60,10 +91,8 @@ export class Countersign<Agents extends Readonly<Record<string, Agent>> = Readon
   }
 
   /** An agent by its key in `agents`, or by its id. @throws `agent-not-found`. */
-  getAgent(name: (keyof Agents & string) | (string & {})): Agent {
-    const found = Object.hasOwn(this.#agents, name)
-      ? this.#agents[name]
-      : Object.values(this.#agents).find((agent) => agent.id === name);
+  getAgent(name: (keyof Named & string) | (string & {})): Agent {
+    const found = this.#find(name);
     if (found) return found;
     throw new CountersignError('agent-not-found', `There is no agent "${name}".`, {
       expected: `one of: ${Object.keys(this.#agents).join(', ')}`,
@@ -71,7 +100,83 @@ export class Countersign<Agents extends Readonly<Record<string, Agent>> = Readon
   }
 
   /** The agents under their keys. */
-  get agents(): Agents {
+  get agents(): Named {
     return this.#agents;
+  }
+
+  /**
+   * Takes over, now and from time to time, what other processes left: runs whose worker died, and decisions taken
+   * where the agent's code is not. Keeps the process alive until `stop()`. What dead workers left is also taken over
+   * whenever a run is touched.
+   */
+  start(): void {
+    this.#sweep ??= startSweep(this.#sweepPorts(), this.#sweepEvery);
+  }
+
+  /** Sweeps once, for platforms without a background: resolves when what was found is under way. */
+  async sweep(): Promise<void> {
+    await sweepOnce(this.#sweepPorts());
+  }
+
+  /** Ends the sweeps, and resolves when what goes on in the background here has come to rest. */
+  async stop(): Promise<void> {
+    await this.#sweep?.stop();
+    this.#sweep = undefined;
+    await this.#worker.idle();
+    await this.#worker.retire();
+  }
+
+  /**
+   * Approves or declines a call whose agent this registry may not have. Resolves when the decision is stored.
+   * `driven` says whether the run goes on here; where it does not, a process with the agent's code takes it.
+   */
+  async decideToolCall(options: DecideOptions): Promise<AcceptedDecision> {
+    checkVerdict(options);
+    const found = await this.#worker.acquire(options.runId);
+    const agentId = found?.kind === 'lease' ? found.log.run.started.agentId : found?.agentId;
+    try {
+      const agent = agentId === undefined ? undefined : this.#find(agentId);
+      if (agent === undefined) return await decideWithoutAgent(this.#worker, options);
+      await agent[decideOnAgent](options);
+      return { accepted: true, runId: options.runId, toolCallId: options.toolCallId, driven: true };
+    } finally {
+      if (found?.kind === 'lease') found.release();
+    }
+  }
+
+  #sweepPorts(): SweepPorts {
+    const agentIds = Object.values(this.#agents).map((agent) => agent.id);
+    return {
+      clock: this.#worker.clock,
+      // In another order each time: runs that cannot be moved now must not hide the others for good.
+      abandoned: async () => {
+        const found = await this.#worker.store.workers.abandoned(
+          this.#worker.lease,
+          lookedAtAtOnce,
+          agentIds,
+        );
+        return found
+          .map((run) => ({ run, place: Math.random() }))
+          .sort((one, other) => one.place - other.place)
+          .slice(0, sweptAtOnce)
+          .map(({ run }) => run);
+      },
+      take: async ({ runId, agentId }) => {
+        try {
+          await this.#find(agentId)?.[recoverAgentRun](runId);
+        } catch (error) {
+          // Somebody else was faster.
+          if (!isCountersignError(error, 'run-ended') && !isCountersignError(error, 'run-not-found'))
+            throw error;
+        }
+      },
+      warn: this.#worker.warn,
+    };
+  }
+
+  #find(name: string): Agent | undefined {
+    return Object.hasOwn(this.#agents, name)
+      ? this.#agents[name]
+      : Object.values(this.#agents).find((agent) => agent.id === name);
   }
 }

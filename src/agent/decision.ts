@@ -4,46 +4,79 @@ import {
   type DecisionRequest,
   decide,
   decideEnded,
+  type Target,
   targetOf,
   verdictIn,
 } from '../core/decide.ts';
-import { CountersignError } from '../core/errors.ts';
-import type { CallDecided } from '../core/event.ts';
+import { CountersignError, isCountersignError } from '../core/errors.ts';
+import type { CallDecided, Decision } from '../core/event.ts';
+import { toJson } from '../core/json.ts';
 import type { RunLog } from '../core/log.ts';
 import type { Parts } from '../core/parts.ts';
 import { validate } from '../core/schema.ts';
 import { lastStep, type Run } from '../core/state.ts';
+import type { EndedRun } from '../core/store.ts';
 import { endedLeg } from '../stream/ended.ts';
 import type { Leg } from '../stream/leg.ts';
 import { continued } from './continuation.ts';
 import { acquire, runLeg, withLease } from './legs.ts';
-import type { DecisionOptions } from './options.ts';
-import { partsOf } from './prepare.ts';
+import type { DecisionOptions, ResolveOptions } from './options.ts';
+import { type LegParts, partsOf } from './prepare.ts';
 import type { AgentCore } from './types.ts';
+import type { Lease, Worker } from './worker.ts';
 
 /** Approve, decline, resume. Resolves when the decision is stored; the leg then carries what follows. */
 export async function decideCall(
   agent: AgentCore,
-  verdict: DecisionRequest['verdict'],
   options: DecisionOptions,
-  data?: { readonly value: unknown },
+  word: Pick<DecisionRequest, 'verdict' | 'data' | 'resolution'>,
 ): Promise<Leg> {
   checkRequest(options);
-  const given: DecisionRequest = { ...requestOf(options), verdict, ...(data ? { data: data.value } : {}) };
+  const given: DecisionRequest = { ...requestOf(options), ...word };
   const { worker } = agent.binding();
   const lease = await acquire(agent, worker, options.runId);
-  if (lease.kind === 'ended') {
-    const record = decideEnded(lease, decidedRequest(given, undefined));
-    return endedLeg(lease, record, worker.warn);
+  if (lease.kind === 'ended') return legOfRecord(lease, given, worker);
+  const target = chosen(lease, given, agent);
+  try {
+    return await decideOpen(agent, lease, options, given, target);
+  } catch (error) {
+    if (!isCountersignError(error, 'run-ended')) throw error;
+    // Others ended the run meanwhile: what they left is the answer, for the stop that was meant.
+    const ended = await acquire(agent, worker, options.runId);
+    if (ended.kind === 'ended') return legOfRecord(ended, { ...given, ...target }, worker);
+    ended.release();
+    throw error;
   }
+}
+
+function chosen(lease: Lease, given: DecisionRequest, agent: AgentCore): Target {
+  try {
+    return targetOf(lease.log.run, given, agent.whenSeveralWait());
+  } catch (error) {
+    lease.release();
+    throw error;
+  }
+}
+
+function legOfRecord(ended: EndedRun, given: DecisionRequest, worker: Worker): Leg {
+  return endedLeg(ended, decideEnded(ended, decidedRequest(given, undefined)), worker.warn);
+}
+
+function decideOpen(
+  agent: AgentCore,
+  lease: Lease,
+  options: DecisionOptions,
+  given: DecisionRequest,
+  target: Target,
+): Promise<Leg> {
+  const { worker } = agent.binding();
   return withLease(lease, async () => {
     const { log } = lease;
-    const target = targetOf(log.run, given, agent.whenSeveralWait());
     const request = decidedRequest(given, log.run.calls.get(target.toolCallId)?.state);
     decide(log.run, request, target, 0);
-    const parts = await partsOf(agent, worker, log.run.started, options, false);
-    const checked = await checkData(request, target.toolCallId, log.run, parts);
-    return runLeg(agent, lease, parts, options, async (leg) => {
+    const legParts = await partsOf(agent, worker, log.run.started, options, false);
+    const checked = await checkData(request, target.toolCallId, log.run, legParts);
+    return runLeg(agent, lease, legParts, options, async (leg, parts) => {
       const repeated = await commitDecision(log, parts, leg, (run) =>
         decide(run, checked, target, worker.clock.now()),
       );
@@ -66,13 +99,42 @@ async function commitDecision(
       repeated = event === undefined;
       if (event) {
         leg.beginAt((stored) => stored === event);
-        return [event];
       }
-      return lastStep(run)?.state === 'stalled' ? [continued(run, parts, undefined)] : [];
+      // Whoever decides brings what the stalled run lacked, or repeats the decision to try again.
+      const goesOn = lastStep(run)?.state === 'stalled' ? [continued(run, parts, undefined)] : [];
+      return event ? [event, ...goesOn] : goesOn;
     },
     { me: parts.me },
   );
   return repeated;
+}
+
+/** Says what became of a call whose worker died while it ran. */
+export async function resolveCall(agent: AgentCore, options: ResolveOptions): Promise<Leg> {
+  checkRequest(options);
+  return decideCall(agent, options, { verdict: 'resolve', resolution: resolutionOf(options) });
+}
+
+function resolutionOf({
+  runAgain,
+  output,
+  error,
+  toolCallId,
+  runId,
+}: ResolveOptions): Decision['resolution'] {
+  const given = [runAgain, output, error].filter((word) => word !== undefined);
+  const isPlain =
+    (runAgain === undefined || runAgain === true) &&
+    (error === undefined || (typeof error === 'string' && error.trim() !== ''));
+  if (given.length !== 1 || !isPlain) {
+    throw new CountersignError('invalid-decision', 'It is not clear what is to become of the call.', {
+      runId,
+      toolCallId,
+      expected: 'exactly one of { runAgain: true }, { output } (null for none) and { error: text }',
+    });
+  }
+  if (runAgain) return 'run-again';
+  return error === undefined ? { output: toJson(output, 'output') } : { error };
 }
 
 function requestOf(options: DecisionOptions): Omit<DecisionRequest, 'verdict'> {
@@ -92,9 +154,10 @@ async function checkData(
   request: DecisionRequest,
   toolCallId: string,
   run: Run,
-  parts: Parts,
+  parts: LegParts,
 ): Promise<DecisionRequest> {
   const call = run.calls.get(toolCallId);
+  checkSize(request.resolution, parts, toolCallId);
   if (request.verdict !== 'resume' || call?.state !== 'suspended') return request;
   const tool = parts.tools.get(call.toolName)?.tool;
   const details = { runId: run.started.runId, toolCallId, toolName: call.toolName };
@@ -117,5 +180,18 @@ async function checkData(
     issues: valid.issues,
     expected: valid.issues.join('; '),
     todo: 'The call keeps waiting.',
+  });
+}
+
+function checkSize(
+  resolution: DecisionRequest['resolution'],
+  { limits }: LegParts,
+  toolCallId: string,
+): void {
+  const length = typeof resolution === 'object' ? JSON.stringify(resolution).length : 0;
+  if (length <= limits.result) return;
+  throw new CountersignError('too-large', `The result has ${length} characters of JSON.`, {
+    toolCallId,
+    expected: `at most ${limits.result}`,
   });
 }

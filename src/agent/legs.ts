@@ -1,11 +1,14 @@
 /** Owns the life of a leg in this process: the run it acts on, its drive, its abort signal, its end. */
 import { drive } from '../core/drive.ts';
-import type { Person } from '../core/event.ts';
+import type { Event, Person } from '../core/event.ts';
 import { endedError, type RunLog } from '../core/log.ts';
+import { headOf } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import type { EndedRun } from '../core/store.ts';
+import { openClaims } from '../core/takeover.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
 import type { LegOptions } from './options.ts';
+import type { LegParts } from './prepare.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease, Worker } from './worker.ts';
 
@@ -26,10 +29,10 @@ export async function acquireOpen(agent: AgentCore, worker: Worker, runId: strin
   return found;
 }
 
-/** Releases the run when opening the leg fails; else the leg's drive does. */
-export async function withLease(lease: Lease, open: () => Promise<Leg>): Promise<Leg> {
+/** Releases the run when what is done with it fails; else the leg's drive does. */
+export async function withLease<T>(lease: Lease, work: () => Promise<T>): Promise<T> {
   try {
-    return await open();
+    return await work();
   } catch (error) {
     lease.release();
     throw error;
@@ -40,18 +43,22 @@ export async function withLease(lease: Lease, open: () => Promise<Leg>): Promise
 export async function runLeg(
   agent: AgentCore,
   lease: Lease,
-  parts: Parts,
+  legParts: LegParts,
   options: LegOptions,
-  begin: (leg: Leg) => void | Promise<void>,
+  begin: (leg: Leg, parts: Parts) => void | Promise<void>,
 ): Promise<Leg> {
-  const leg = openLeg(lease.log, callbacksOf(agent, options), parts.warn);
+  const { worker } = agent.binding();
+  const leg = openLeg(lease.log, callbacksOf(agent, options), worker.warn);
+  const parts = { ...legParts, me: { worker: worker.id, leg: worker.beginLeg() } };
   try {
-    await begin(leg);
+    await begin(leg, parts);
   } catch (error) {
     leg.discard();
+    worker.endLeg(parts.me.leg);
     throw error;
   }
-  go(agent, lease, leg, parts, options);
+  const stopAborting = abortWith(options.abortSignal, leg, lease.log, worker);
+  moveRun(agent, lease, parts, options, leg, stopAborting);
   return leg;
 }
 
@@ -65,31 +72,70 @@ function callbacksOf(agent: AgentCore, options: LegOptions): LegOptions {
   };
 }
 
-/** Lets the loop move the run. The one place where a background promise ends: a failure reaches every open leg. */
-function go(agent: AgentCore, lease: Lease, leg: Leg, parts: Parts, options: LegOptions): void {
-  const { worker, warnOfMemory } = agent.binding();
+/**
+ * Lets the loop move the run, as long as its leg follows it. The one place where a background promise ends: a
+ * failure reaches every open leg.
+ */
+export function moveRun(
+  agent: AgentCore,
+  lease: Lease,
+  parts: Parts,
+  options: Pick<LegOptions, 'waitUntil'>,
+  leg: Leg | undefined,
+  finish: () => void,
+): void {
+  const { worker, warnOfMemory, waitUntil } = agent.binding();
   const { log } = lease;
-  const stopAborting = abortWith(options.abortSignal, () => requestCancel(log, worker, 'aborted'));
-  void drive(log, parts)
-    .then(() => follow(log, leg, worker))
+  const moved = drive(log, parts)
+    .then(() => (leg ? follow(log, leg, parts, worker) : undefined))
     .catch((error: unknown) => log.fail(error))
     .finally(() => {
-      stopAborting();
+      finish();
       if (log.stored && !worker.store.persistent) warnOfMemory();
+      worker.endLeg(parts.me.leg);
       lease.release();
     });
+  worker.track(moved);
+  waitUntil?.(moved);
+  options.waitUntil?.(moved);
+}
 
-  function abortWith(signal: AbortSignal | undefined, cancel: () => Promise<void>): () => void {
-    if (!signal) return () => {};
-    const onAbort = (): void => {
-      if (!leg.end) cancel().catch((error: unknown) => log.fail(error));
-    };
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    const stop = (): void => signal.removeEventListener('abort', onAbort);
-    void leg.ended.then(stop);
-    return stop;
-  }
+/** Keeps an observer's leg up to date until it ends. It moves nothing. */
+export function followLeg(lease: Lease, leg: Leg, worker: Worker): void {
+  const { log } = lease;
+  const work = (async () => {
+    for (let pause = 10; !leg.end; pause = Math.min(pause * 2, 500))
+      await nextChange(log, leg, worker, pause);
+  })()
+    .catch((error: unknown) => log.fail(error))
+    .finally(() => lease.release());
+  worker.track(work);
+}
+
+/**
+ * Resolves when the leg has ended, or others may have changed the run and it was read again. While only this process
+ * moves the run, the wait does not keep it from ending.
+ */
+async function nextChange(log: RunLog, leg: Leg, worker: Worker, pause: number): Promise<void> {
+  const claims = openClaims(log.run);
+  const background = claims.length > 0 && claims.every((claim) => claim.worker === worker.id);
+  const sleep = (): Promise<void> => worker.clock.sleep(pause, { background });
+  const changed = background ? sleep() : (worker.store.changed?.(log.runId, pause) ?? sleep());
+  await Promise.race([changed, leg.ended]);
+  if (!leg.end && log.stored) await log.refresh();
+}
+
+/** Cancels the run when the signal aborts while the leg is open. */
+function abortWith(signal: AbortSignal | undefined, leg: Leg, log: RunLog, worker: Worker): () => void {
+  if (!signal) return () => {};
+  const onAbort = (): void => {
+    if (!leg.end) requestCancel(log, worker, 'aborted').catch((error: unknown) => log.fail(error));
+  };
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  const stop = (): void => signal.removeEventListener('abort', onAbort);
+  void leg.ended.then(stop);
+  return stop;
 }
 
 /** Asks the run to end, and ends it when nothing runs. */
@@ -99,25 +145,36 @@ export async function requestCancel(
   reason?: string,
   by?: Person,
 ): Promise<void> {
-  const { clock, id } = worker;
-  const me = { worker: id, leg: worker.nextLeg() };
-  await log.commit(
-    (run) => {
-      if (run.outcome || run.cancel) return [];
-      const facts = { ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) };
-      return [{ type: 'cancel-requested', runId: run.started.runId, at: clock.now(), ...facts }];
-    },
-    { me },
-  );
+  const me = { worker: worker.id, leg: worker.beginLeg() };
+  const request = (runId: string): Event => ({
+    type: 'cancel-requested',
+    runId,
+    at: worker.clock.now(),
+    ...(reason === undefined ? {} : { reason }),
+    ...(by === undefined ? {} : { by }),
+  });
+  try {
+    await log.commit((run) => (run.outcome || run.cancel ? [] : [request(run.started.runId)]), { me });
+  } finally {
+    worker.endLeg(me.leg);
+  }
 }
 
 /**
- * Follows the run until the leg has ended, whoever moves it: events of this worker arrive by themselves, those of
- * others are read from the store.
+ * Follows the run until the leg has ended, and moves it again when nobody does. Events of this worker arrive by
+ * themselves; those of others are read from the store.
  */
-async function follow(log: RunLog, leg: Leg, worker: Worker): Promise<void> {
+async function follow(log: RunLog, leg: Leg, parts: Parts, worker: Worker): Promise<void> {
+  let hasDriven = true;
   for (let pause = 10; !leg.end; pause = Math.min(pause * 2, 500)) {
-    await Promise.race([worker.clock.sleep(pause), leg.ended]);
-    if (!leg.end) await log.refresh();
+    // What was given back just now is not claimed again at once: that could go on for ever.
+    if (headOf(log.run) === 'runnable' && !hasDriven) {
+      await drive(log, parts);
+      hasDriven = true;
+    } else {
+      hasDriven = false;
+      await nextChange(log, leg, worker, pause);
+      if (!leg.end) await worker.recover(log);
+    }
   }
 }

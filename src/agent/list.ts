@@ -1,11 +1,11 @@
 /** What waits, from the store alone: a reviewer's page after any restart (specification: resume after a restart). */
 import { CountersignError } from '../core/errors.ts';
-import { type CallRequested, type CallSuspended, eventFrom } from '../core/event.ts';
-import { fromStore } from '../core/log.ts';
+import { type CallInterrupted, type CallRequested, type CallSuspended, eventFrom } from '../core/event.ts';
 import type { SuspendPayload } from '../core/policy.ts';
 import type { ListedRun, ListStatus, OpenCall } from '../core/store.ts';
 import { decisionSchema } from '../stream/chunk.ts';
 import type { AgentCore } from './types.ts';
+import type { Worker } from './worker.ts';
 
 export interface ListOptions {
   readonly threadId?: string | undefined;
@@ -33,6 +33,8 @@ export interface ListedCall {
   readonly requiresApproval: boolean;
   readonly fingerprint: string;
   readonly suspendPayload?: SuspendPayload;
+  /** Interrupted: when the attempt began of which nobody knows what came. */
+  readonly startedAt?: Date;
   /** JSON Schema, as a JSON string, of what decides or resumes. */
   readonly resumeSchema?: string;
 }
@@ -56,6 +58,9 @@ export interface SuspendedRuns {
   /** Given when there is another page. */
   readonly cursor?: string;
 }
+
+/** Runs that one list takes over at most: it must answer soon. */
+const takenAtOnce = 20;
 
 const statuses = ['suspended', 'interrupted', 'stalled', 'running', 'all'];
 
@@ -95,13 +100,24 @@ export async function listRuns(agent: AgentCore, options: ListOptions): Promise<
     offset: page * perPage,
     cursor,
   };
-  const found = await fromStore(agent.binding().worker.store.list(query));
+  const { worker } = agent.binding();
+  await takeOverAbandoned(agent, worker);
+  const found = await worker.store.list(query);
   return {
     runs: found.runs.map(suspendedRun),
     total: found.total,
     ...(found.totalIsAtLeast ? { totalIsAtLeast: true } : {}),
     ...(found.cursor === undefined ? {} : { cursor: found.cursor }),
   };
+}
+
+/** What dead workers left is listed as what it is: interrupted, not running. */
+async function takeOverAbandoned(agent: AgentCore, worker: Worker): Promise<void> {
+  const abandoned = await worker.store.workers.abandoned(worker.lease, takenAtOnce, [agent.id]);
+  for (const { runId } of abandoned) {
+    const found = await worker.acquire(runId);
+    if (found?.kind === 'lease') found.release();
+  }
 }
 
 function suspendedRun({ runId, status, threadId, resourceId, since, calls }: ListedRun): SuspendedRun {
@@ -115,7 +131,7 @@ function suspendedRun({ runId, status, threadId, resourceId, since, calls }: Lis
       listedCall(
         call,
         eventFrom(request) as CallRequested,
-        suspension === undefined ? undefined : (eventFrom(suspension) as CallSuspended),
+        suspension === undefined ? undefined : (eventFrom(suspension) as CallSuspended | CallInterrupted),
       ),
     ),
   };
@@ -124,8 +140,9 @@ function suspendedRun({ runId, status, threadId, resourceId, since, calls }: Lis
 function listedCall(
   call: OpenCall,
   request: CallRequested,
-  suspension: CallSuspended | undefined,
+  stopped: CallSuspended | CallInterrupted | undefined,
 ): ListedCall {
+  const suspension = stopped?.type === 'call-suspended' ? stopped : undefined;
   const resumeSchema =
     call.kind === 'held'
       ? decisionSchema
@@ -139,6 +156,7 @@ function listedCall(
     requiresApproval: call.kind === 'held',
     fingerprint: request.fingerprint,
     ...(suspension ? { suspendPayload: suspension.payload } : {}),
+    ...(stopped?.type === 'call-interrupted' ? { startedAt: new Date(stopped.startedAt) } : {}),
     ...(resumeSchema ? { resumeSchema } : {}),
   };
 }

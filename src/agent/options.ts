@@ -9,7 +9,7 @@ import type { PolicyOption } from '../core/policy.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
 
-/** What each leg's caller may pass, and must pass again where it could not be stored (DESIGN §3, legs). */
+/** What each leg's caller may pass, and must pass again where it could not be stored. */
 export interface LegOptions extends LegCallbacks {
   /**
    * `true` holds every call of the run; a function holds the calls for which it says `true` (or throws). `false` is
@@ -28,6 +28,8 @@ export interface LegOptions extends LegCallbacks {
   /** Temperature, maxOutputTokens and the like: the AI SDK's call settings. */
   readonly modelSettings?: Record<string, unknown> | undefined;
   readonly providerOptions?: Record<string, unknown> | undefined;
+  /** Is given the promise of what goes on after the leg was returned. */
+  readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /** Cancels the run while this leg is open; afterwards it does nothing. */
   readonly abortSignal?: AbortSignal | undefined;
 }
@@ -40,6 +42,8 @@ export interface RunOptions extends LegOptions {
   readonly toolCallConcurrency?: number | undefined;
   /** How often a model call that failed in a retryable way is tried again. Default 2. */
   readonly maxRetries?: number | undefined;
+  /** Every event is stored from the first. A policy function then holds every call. */
+  readonly durable?: boolean | undefined;
   /** Your own id for the run. It must be new. */
   readonly runId?: string | undefined;
   /** The conversation that the run belongs to: stored with it, and found by it. */
@@ -65,6 +69,28 @@ export interface DecisionOptions extends LegOptions {
   readonly by?: Person | undefined;
 }
 
+/** Which interrupted call is meant, and what is to become of it. */
+export type ResolveOptions = Omit<DecisionOptions, 'toolCallId'> & { readonly toolCallId: string } & (
+    | {
+        /** Run it again, with the same `idempotencyKey`: it did not happen, or twice does no harm. */
+        readonly runAgain: true;
+        readonly output?: undefined;
+        readonly error?: undefined;
+      }
+    | {
+        /** It happened, and this is its result; `null` for a tool without one. */
+        readonly output: unknown;
+        readonly runAgain?: undefined;
+        readonly error?: undefined;
+      }
+    | {
+        /** It failed, and this is what the model is told. */
+        readonly error: string;
+        readonly runAgain?: undefined;
+        readonly output?: undefined;
+      }
+  );
+
 export interface ContinueOptions extends LegOptions {
   readonly runId: string;
   readonly by?: Person | undefined;
@@ -76,12 +102,12 @@ export interface CancelOptions {
   readonly by?: Person | undefined;
 }
 
-/** The defaults. One table: docs/guides has the same. */
+/** The defaults. One table: SPEC.md has the same. */
 export const defaults = {
   maxSteps: 20,
   toolCallConcurrency: 10,
   maxRetries: 2,
-  jsonLength: 4 * 1024 * 1024,
+  limits: { args: 4 * 1024 * 1024, payload: 4 * 1024 * 1024, result: 4 * 1024 * 1024 },
 } as const;
 
 /** Lays call options over an agent's defaults. Policies and hooks are not merged here: they combine. */
@@ -166,6 +192,7 @@ export function storedOptions(options: RunOptions): StoredOptions {
     maxSteps: options.maxSteps ?? defaults.maxSteps,
     maxRetries: options.maxRetries ?? defaults.maxRetries,
     toolCallConcurrency: options.toolCallConcurrency ?? defaults.toolCallConcurrency,
+    ...(options.durable ? { durable: true } : {}),
     ...(typeof options.requireToolApproval === 'boolean'
       ? { requireToolApproval: options.requireToolApproval }
       : {}),

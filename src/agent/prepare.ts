@@ -1,9 +1,9 @@
 /**
  * Puts together what one leg needs: the agent's code as deployed now, the run's stored options, and what the leg's
- * caller passed. Nothing is carried over from another leg (DESIGN §3), so warm and cold are the same.
+ * caller passed. Nothing is carried over from another leg, so warm and cold are the same.
  */
 import type { Tool as AiSdkTool } from 'ai';
-import { RequestContext, restoredContext, storableContext } from '../core/context.ts';
+import { RequestContext } from '../core/context.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { RunStarted, StoredOptions } from '../core/event.ts';
 import type { Message } from '../core/message.ts';
@@ -21,6 +21,7 @@ import {
   storedLegOptions,
   storedOptions,
 } from './options.ts';
+import { restoredContext, storableContext } from './stored-context.ts';
 import type { AgentCore, Dynamic, ToolsInput } from './types.ts';
 import type { Worker } from './worker.ts';
 
@@ -31,7 +32,7 @@ export function startedEvent(
   call: RunOptions,
   worker: Worker,
 ): RunStarted {
-  const options = mergeOptions(agent.defaultOptions, call);
+  const options = mergeOptions({ durable: agent.config.durable, ...agent.defaultOptions }, call);
   checkOptions(options);
   policiesOf([agent.defaultOptions.requireToolApproval, call.requireToolApproval]);
   const { stored, missing } = storableContext(contextOf(options.requestContext), agent.secretContext);
@@ -60,6 +61,9 @@ function holdOf(base: RunOptions, call: RunOptions): Pick<RunOptions, 'requireTo
   return { requireToolApproval: words.includes(true) ? true : words.find((word) => word === false) };
 }
 
+/** All that a leg brings, but the name under which it acts. */
+export type LegParts = Omit<Parts, 'me'>;
+
 /**
  * The parts of a leg.
  * @param first the leg that began the run; every other one must bring what could not be stored.
@@ -71,7 +75,7 @@ export async function partsOf(
   started: RunStarted,
   call: LegOptions,
   first: boolean,
-): Promise<Parts> {
+): Promise<LegParts> {
   const { runId } = started;
   if (!first) checkOptions(call);
   const leg = first ? call : await supplied(agent, started, call);
@@ -83,7 +87,6 @@ export async function partsOf(
   const options: StoredOptions = first ? started.options : { ...started.options, ...storedLegOptions(leg) };
   const { instructions, tools, model } = agent.config;
   return {
-    me: { worker: worker.id, leg: worker.nextLeg() },
     model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
     tools: namedTools(await toolsFor(tools, context()), agent),
     instructions:
@@ -97,8 +100,10 @@ export async function partsOf(
     context,
     workspace: agent.config.workspace,
     clock: worker.clock,
-    limits: { jsonLength: defaults.jsonLength },
+    limits: { ...defaults.limits, ...agent.binding().limits },
     sha256: worker.sha256,
+    mayBegin: worker.mayBegin,
+    noteBegun: worker.noteBegun,
     warn: worker.warn,
   };
 }
@@ -159,6 +164,8 @@ function legPolicies(
     started.options.requireToolApproval,
     leg.requireToolApproval,
   ]);
+  // A durable run stores its options, and a function cannot be stored (specification: conditional approval).
+  if (started.options.durable && policies.functions.length > 0) return { ...policies, holdEverything: true };
   if (first || !missingIn(started, leg, undefined).includes('requireToolApproval')) return policies;
   worker.warn(
     `Run ${started.runId}: its requireToolApproval function could not be stored and was not passed again, ` +

@@ -3,7 +3,7 @@ import type { Tool as AiSdkTool } from 'ai';
 import type { RequestContext } from '../core/context.ts';
 import type { Message, MessageInput, MessagePart } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
-import type { ToolHooks } from '../core/parts.ts';
+import type { Limits, ToolHooks } from '../core/parts.ts';
 import type { Tool } from '../core/tool.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegOptions, RunOptions } from './options.ts';
@@ -51,6 +51,8 @@ export interface AgentConfig {
   readonly whenSeveralWait?: 'latest' | 'refuse' | undefined;
   /** Handed to policies and tools as it is. */
   readonly workspace?: unknown;
+  /** Every event of its runs is stored from the first, so that they survive a crash at any moment. */
+  readonly durable?: boolean | undefined;
 }
 
 /** What a drive without a caller, or a decision that lacks it, is given of what could not be stored. */
@@ -67,6 +69,9 @@ export interface Binding {
   readonly worker: Worker;
   readonly supply?: Supply | undefined;
   readonly whenSeveralWait?: 'latest' | 'refuse' | undefined;
+  readonly limits?: Partial<Limits> | undefined;
+  /** Is given the promise of each drive, for platforms that freeze a process when its response is sent. */
+  readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /** Called when a run paused in a store that does not outlive the process. */
   warnOfMemory(): void;
 }

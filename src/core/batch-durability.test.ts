@@ -32,7 +32,7 @@ function batchAfter(before: readonly Event[], ...events: readonly Event[]): Batc
   return batchOf('batch-1', run, fold(events, run) as Run, events);
 }
 
-describe('durability (DESIGN §10)', () => {
+describe('durability', () => {
   const approved = [...asking([held]), decided('c2', 'approve')];
   const running = [...asking([free]), callStarted('c1')];
   const modelRuns = [...asking([held]), decided('c2', 'decline'), stepStarted(1)];

@@ -108,7 +108,7 @@ function recordOf(run: Run, call: Call, stop: number): Omit<DecisionRecord, 'ver
 /** A decision of an open run, as it is recorded. */
 export function decisionRecord(run: Run, event: CallDecided): DecisionRecord {
   const call = run.calls.get(event.toolCallId) as Call;
-  const { type: _type, runId: _runId, resolution: _resolution, data, ...decision } = event;
+  const { type: _type, runId: _runId, data, ...decision } = event;
   const outcome = call.decisions.at(-1)?.stop === event.stop ? outcomeOf(call) : undefined;
   return {
     ...recordOf(run, call, event.stop),
@@ -116,6 +116,28 @@ export function decisionRecord(run: Run, event: CallDecided): DecisionRecord {
     ...(data !== undefined && small(data) ? { data } : {}),
     ...(outcome ? { outcome } : {}),
   };
+}
+
+/** The result of an attempt that came when the call was settled without it. Never dropped. */
+export function lateRecord(
+  run: Run,
+  call: Call,
+  outcome: Extract<Event, { type: 'call-finished' | 'call-failed' }>,
+): DecisionRecord {
+  const { at } = outcome;
+  return {
+    ...recordOf(run, call, -call.attempts),
+    verdict: 'ran-twice',
+    at,
+    outcome:
+      outcome.type === 'call-failed'
+        ? { state: 'failed', at, error: outcome.error }
+        : { state: 'finished', at, ...kept(outcome.result) },
+  };
+}
+
+function kept(result: Json): { result: Json } | { truncated: true } {
+  return small(result) ? { result } : { truncated: true };
 }
 
 function cancelRecord(run: Run, call: Call): DecisionRecord {
@@ -143,5 +165,5 @@ function outcomeOf(call: Call): RecordedOutcome | undefined {
   const base = { state: call.state as RecordedOutcome['state'], at: call.since };
   if (call.error) return { ...base, error: call.error };
   if (call.result === undefined) return base;
-  return small(call.result) ? { ...base, result: call.result } : { ...base, truncated: true };
+  return { ...base, ...kept(call.result) };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { RequestContext, restoredContext, storableContext } from './context.ts';
+import { restoredContext, storableContext } from '../agent/stored-context.ts';
+import { RequestContext } from './context.ts';
 
 describe('RequestContext', () => {
   test('is a map that knows what is secret', () => {

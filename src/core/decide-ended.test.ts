@@ -48,12 +48,15 @@ describe('a decision on a run that has ended', () => {
     expect(codeOf(run, request('approve', { toolCallId: 'c2', decisionId: 'd-1' }))).toBe('already-decided');
   });
 
-  test('is already-decided, with the decision and how the run ended', () => {
+  test('is already-decided, with who decided what and how the run ended, and no values', () => {
     expect(() => decideEnded(ended(record('c1')), request('approve', { toolCallId: 'c1' }))).toThrow(
       expect.objectContaining({
         code: 'already-decided',
-        decision: record('c1'),
-        details: expect.objectContaining({ outcome: expect.objectContaining({ text: 'Done.' }) }),
+        decision: expect.not.objectContaining({ args: expect.anything() }),
+        details: expect.objectContaining({
+          decision: expect.objectContaining({ toolCallId: 'c1', verdict: 'approve' }),
+          outcome: { status: 'finished', finishReason: expect.any(String) },
+        }),
       }),
     );
   });

@@ -42,7 +42,7 @@ const table: Record<CallState, Record<Verdict, string>> = {
   held: { approve: 'ok', decline: 'ok', resume: 'needs-verdict', resolve: 'needs-verdict' },
   suspended: { approve: 'needs-data', decline: 'ok', resume: 'ok', resolve: 'needs-data' },
   running: row('call-not-waiting'),
-  interrupted: { ...row('call-not-waiting'), resolve: 'ok' },
+  interrupted: { ...row('call-interrupted'), resolve: 'ok' },
   finished: row('call-not-waiting'),
   failed: row('call-not-waiting'),
   declined: row('already-decided'),
@@ -60,7 +60,13 @@ const cells = states.flatMap((state) =>
 describe('a named call (scenario: K1, K2)', () => {
   test.each(cells)('$verdict of a $state call: $code', ({ state, verdict, code }) => {
     const run = runIn(state);
-    const answer = answerOf(run, request(verdict, { toolCallId: 'c1' }));
+    const answer = answerOf(
+      run,
+      request(verdict, {
+        toolCallId: 'c1',
+        ...(verdict === 'resolve' ? { resolution: 'run-again' } : {}),
+      }),
+    );
     if (code !== 'ok') return expect(answer).toBe(code);
     expect(answer).toMatchObject({
       type: 'call-decided',

@@ -1,10 +1,10 @@
 /**
  * Owns whether a decision is legal, and the event that it becomes. One event for one stop of one call; the first
- * one wins. A decision comes from here alone, never from what a model wrote (DESIGN §4.4).
+ * one wins. A decision comes from here alone, never from what a model wrote.
  */
 import { decisionRecord } from './batch.ts';
 import { CountersignError, type ErrorCode, type ErrorDetails } from './errors.ts';
-import type { CallDecided, Person, Verdict } from './event.ts';
+import type { CallDecided, Decision, Person, Verdict } from './event.ts';
 import { type Json, toJson } from './json.ts';
 import { endedError } from './log.ts';
 import { waitingCalls } from './next.ts';
@@ -23,6 +23,8 @@ export interface DecisionRequest {
   readonly decisionId?: string | undefined;
   /** Resume: the data, as given. */
   readonly data?: unknown;
+  /** Resolve: what is to become of an interrupted call. */
+  readonly resolution?: Decision['resolution'] | undefined;
 }
 
 /** The call and stop that a request means, chosen once. */
@@ -35,7 +37,9 @@ export interface Target {
 /** Refuses a request that is malformed, whatever the run's state. */
 export function checkRequest(request: Partial<DecisionRequest>): void {
   const refuse = (name: string, expected: string): never => {
-    throw new CountersignError('invalid-decision', `The ${name} of the decision is malformed.`, { expected });
+    const is =
+      (request as Record<string, unknown> | undefined)?.[name] === undefined ? 'missing' : 'malformed';
+    throw new CountersignError('invalid-decision', `The ${name} of the decision is ${is}.`, { expected });
   };
   const { runId, toolCallId, stop, fingerprint, reason, decisionId, by } = request ?? {};
   if (typeof runId !== 'string' || runId === '') refuse('runId', 'the runId of a run that waits');
@@ -79,6 +83,14 @@ const movable: Record<Verdict, readonly CallState[]> = {
  */
 export function targetOf(run: Run, request: DecisionRequest, whenSeveralWait: 'latest' | 'refuse'): Target {
   const { toolCallId, verdict } = request;
+  const decisions = [...run.calls.values()].flatMap((call) => call.decisions);
+  // An id means one decision, whatever it is sent with again.
+  const recorded = decisions.find(({ decisionId }) => decisionId && decisionId === request.decisionId);
+  if (recorded) {
+    const isSame = isRepeat(recorded, request) && (toolCallId ?? recorded.toolCallId) === recorded.toolCallId;
+    if (!isSame) throw alreadyDecided(run, recorded);
+    return { toolCallId: recorded.toolCallId, stop: recorded.stop };
+  }
   if (toolCallId !== undefined) {
     const call = run.calls.get(toolCallId);
     if (call === undefined) throw notFound(run, toolCallId);
@@ -125,7 +137,10 @@ export function decide(
     if (isRepeat(earlier, request)) return undefined;
     throw alreadyDecided(run, earlier);
   }
-  if (run.cancel && !isSettled(call)) throw cancelling(run, call);
+  if (run.cancel && !isSettled(call)) {
+    const { toolCallId } = call;
+    throw problem(run, 'run-ended', 'The run is being cancelled; this comes too late.', { toolCallId });
+  }
   if (call.stop !== target.stop && call.stop > 0) {
     throw problem(run, 'stop-mismatch', `The call waits at stop ${call.stop}, not ${target.stop}.`, {
       toolCallId: call.toolCallId,
@@ -141,6 +156,9 @@ export function decide(
     });
   }
   checkState(run, call, verdict);
+  if (verdict === 'resolve' && request.resolution === undefined) {
+    throw problem(run, 'invalid-decision', 'It is not said what is to become of the call.', {});
+  }
   return {
     type: 'call-decided',
     runId: run.started.runId,
@@ -154,21 +172,34 @@ export function decide(
     ...(decisionId === undefined ? {} : { decisionId }),
     ...(target.addressed ? { addressed: target.addressed } : {}),
     ...(verdict === 'resume' ? { data: toJson(request.data, 'resume data') as Json } : {}),
+    ...(verdict === 'resolve' && request.resolution ? { resolution: request.resolution } : {}),
   };
 }
 
+/** Whether a request is the recorded decision once more: under its id, with the same yes or no. */
 function isRepeat(recorded: { decisionId?: string; verdict: string }, request: DecisionRequest): boolean {
-  return (
-    recorded.decisionId !== undefined &&
-    recorded.decisionId === request.decisionId &&
-    recorded.verdict === request.verdict
-  );
+  if (recorded.decisionId === undefined || recorded.decisionId !== request.decisionId) return false;
+  const word =
+    request.verdict === 'resume' ? (verdictIn(request.data)?.verdict ?? 'resume') : request.verdict;
+  const isYes = (verdict: string): boolean => verdict === 'approve' || verdict === 'resume';
+  return recorded.verdict === word || (isYes(recorded.verdict) && isYes(word));
 }
 
 function checkState(run: Run, call: Call, verdict: Verdict): void {
   const { toolCallId, state } = call;
   const legal = verdict === 'decline' ? ['held', 'suspended'] : movable[verdict];
   if (legal.includes(state)) return;
+  if (state === 'interrupted') {
+    throw problem(
+      run,
+      'call-interrupted',
+      'Its worker died while the call ran; nobody knows whether it happened.',
+      {
+        toolCallId,
+        expected: 'resolveInterruptedCall: run it again, or say what happened',
+      },
+    );
+  }
   if (state === 'suspended') {
     throw problem(run, 'needs-data', 'The call suspended itself and waits for data, not for an approval.', {
       toolCallId,
@@ -206,8 +237,8 @@ export function decideEnded(ended: EndedRun, request: DecisionRequest): Decision
       runId: ended.runId,
       toolCallId: last.toolCallId,
       stop: last.stop,
-      decision: last,
-      outcome: ended.outcome,
+      decision: withoutValues(last),
+      outcome: { status: ended.outcome.status, finishReason: ended.outcome.finishReason },
     });
   }
   throw endedError(ended.runId, ended);
@@ -218,19 +249,24 @@ function alreadyDecided(run: Run, decision: CallDecided): CountersignError {
   return problem(run, 'already-decided', decidedText(decision), {
     toolCallId: decision.toolCallId,
     stop: decision.stop,
-    decision: decisionRecord(run, decision),
+    decision: withoutValues(decisionRecord(run, decision)),
     ...(stalled ? { stalled, todo: 'The run is stalled; continueRun tries its model call again.' } : {}),
   });
 }
 
-function decidedText({ verdict, by, stop }: { verdict: string; by?: Person; stop: number }): string {
-  return `Stop ${stop} of this call was decided before: ${verdict}${by ? ` by "${by.id}"` : ''}.`;
+/** Errors go to whoever came second: they say who decided what, and no arguments, data or results. */
+function withoutValues({
+  args: _args,
+  data: _data,
+  resolution: _resolution,
+  outcome,
+  ...record
+}: DecisionRecord): object {
+  return outcome ? { ...record, outcome: { state: outcome.state, at: outcome.at } } : record;
 }
 
-function cancelling(run: Run, call: Call): CountersignError {
-  return problem(run, 'run-ended', 'The run is being cancelled; this comes too late.', {
-    toolCallId: call.toolCallId,
-  });
+function decidedText({ verdict, by, stop }: { verdict: string; by?: Person; stop: number }): string {
+  return `Stop ${stop} of this call was decided before: ${verdict}${by ? ` by "${by.id}"` : ''}.`;
 }
 
 function notFound(run: Run, toolCallId: string): CountersignError {

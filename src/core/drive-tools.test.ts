@@ -29,7 +29,7 @@ describe('the model', () => {
   });
 });
 
-describe('a tool of the provider that it runs unasked (DESIGN §4.8)', () => {
+describe('a tool of the provider that it runs unasked', () => {
   const search = {
     ...tool('web_search'),
     execute: undefined,

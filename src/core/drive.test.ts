@@ -220,7 +220,7 @@ describe('a model call that fails', () => {
     expect(log.run.calls.get('c1')?.attempts).toBe(1);
   });
 
-  test('is none where only a name cannot be read: the model is told (DESIGN §4.1)', async () => {
+  test('is none where only a name cannot be read: the model is told', async () => {
     const { log } = begin();
     await drive(log, partsFor([heldTool], [responseOf(callPart('c1', 'no\ud800such')), done]));
     expect(log.run.outcome?.status).toBe('finished');

@@ -3,9 +3,10 @@
  * when somebody else moves the run next. `stream`, `generate`, decisions and recovery all come through here.
  */
 
+import { lateRecord } from './batch.ts';
 import { type CallIds, callIds } from './call-ids.ts';
 import { isCountersignError, messageOf } from './errors.ts';
-import type { Event, RunError } from './event.ts';
+import type { Claim, Event, RunError } from './event.ts';
 import { executeCall } from './execute.ts';
 import { gateResponse } from './gate.ts';
 import type { RunLog } from './log.ts';
@@ -20,24 +21,31 @@ import type { Tool } from './tool.ts';
 export async function drive(log: RunLog, parts: Parts): Promise<void> {
   const cancelled = new AbortController();
   const stopListening = log.listen({
-    onEvents: (events) => {
-      if (events.some((event) => event.type === 'cancel-requested')) cancelled.abort();
+    onChanges: (changes) => {
+      if (changes.some(({ event }) => event.type === 'cancel-requested')) cancelled.abort();
     },
     onPassing: () => {},
     onGone: () => cancelled.abort(),
     onBroken: () => {},
   });
   if (log.run.cancel) cancelled.abort();
+  const running = new Map<string, Promise<void>>();
   try {
-    await loop(log, parts, cancelled.signal);
+    await loop(log, parts, cancelled.signal, running);
   } finally {
     stopListening();
+    // Whoever thinks that this leg performs nothing any more must be right.
+    await Promise.allSettled(running.values());
   }
 }
 
-async function loop(log: RunLog, parts: Parts, abortSignal: AbortSignal): Promise<void> {
+async function loop(
+  log: RunLog,
+  parts: Parts,
+  abortSignal: AbortSignal,
+  running: Map<string, Promise<void>>,
+): Promise<void> {
   const { me } = parts;
-  const running = new Map<string, Promise<void>>();
   await log.commit(() => [], { me });
   for (;;) {
     switch (next(log.run, me)) {
@@ -65,24 +73,61 @@ async function loop(log: RunLog, parts: Parts, abortSignal: AbortSignal): Promis
 }
 
 async function callStep(log: RunLog, call: Call, parts: Parts, abortSignal: AbortSignal): Promise<void> {
-  const outcome = await executeCall({ run: log.run, call, parts, abortSignal, pass: log.pass });
-  const holds = (run: Run): boolean => {
-    const now = run.calls.get(call.toolCallId);
-    return now?.state === 'running' && isMine(now.claim, parts.me) && now.attempts === call.attempts;
+  const mayBegin = (): boolean => {
+    const may = mayPerform(log, call.claim, parts);
+    if (may) parts.noteBegun(log.runId, call.toolCallId, call.attempts);
+    return may;
   };
-  await log.commit((run) => (holds(run) ? [outcome] : []), { me: parts.me, persist: true });
+  const outcome = await executeCall({ run: log.run, call, parts, abortSignal, pass: log.pass, mayBegin });
+  let isLate = false;
+  try {
+    await log.commit(
+      (run) => {
+        isLate = !settles(run, call, parts, outcome);
+        return isLate ? [] : [atItsStop(outcome, run)];
+      },
+      // What is given back must not be claimed again at once; a cancelled run ends with it.
+      { me: outcome.type === 'call-released' && !log.run.cancel ? undefined : parts.me, persist: true },
+    );
+  } catch (error) {
+    if (!isCountersignError(error, 'run-ended')) throw error;
+    isLate = true;
+  }
+  if (isLate && (outcome.type === 'call-finished' || outcome.type === 'call-failed')) {
+    parts.warn(`Run ${log.runId}: call ${call.toolCallId} ran twice; its late result is in the records.`);
+    await log.record(lateRecord(log.run, call, outcome));
+  }
+}
+
+/** A suspension that comes when the call was interrupted meanwhile is its next stop all the same. */
+function atItsStop(outcome: Event, run: Run): Event {
+  if (outcome.type !== 'call-suspended') return outcome;
+  return { ...outcome, stop: (run.calls.get(outcome.toolCallId)?.stop ?? 0) + 1 };
+}
+
+/** A worker that may be thought dead by now begins nothing: others may have taken over. */
+function mayPerform(log: RunLog, claim: Claim | undefined, parts: Parts): boolean {
+  return !log.stored || (claim !== undefined && parts.mayBegin(log.claimedAt(claim)));
+}
+
+/** Whether the outcome of this attempt is the call's: it still runs, or nobody knows yet what became of it. */
+function settles(run: Run, { toolCallId, attempts }: Call, { me }: Parts, outcome: Event): boolean {
+  const now = run.calls.get(toolCallId);
+  if (now?.attempts !== attempts) return false;
+  if (now.state === 'running') return isMine(now.claim, me);
+  return now.state === 'interrupted' && outcome.type !== 'call-released';
 }
 
 async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): Promise<void> {
   const { me, clock } = parts;
   const step = lastStep(log.run) as Step;
   const { runId } = log;
-  const settle = async (events: (run: Run) => readonly Event[], persist = false): Promise<void> => {
+  const settle = async (events: (run: Run) => readonly Event[], claims = true): Promise<void> => {
     const holds = (run: Run): boolean => {
       const now = lastStep(run);
       return now?.index === step.index && now.attempts === step.attempts && isMine(now.claim, me);
     };
-    await log.commit((run) => (holds(run) ? events(run) : []), { me, persist });
+    await log.commit((run) => (holds(run) ? events(run) : []), { me: claims ? me : undefined });
   };
   const release = (): Event[] => [{ type: 'step-released', runId, at: clock.now(), step: step.index }];
   const failWith = (thrown: unknown): Promise<void> =>
@@ -96,6 +141,7 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
         : failure(run, error, at);
     });
 
+  if (!mayPerform(log, step.claim, parts)) return settle(release, false);
   const ids = callIds(log.run);
   let response: ModelResponse;
   try {
@@ -134,7 +180,7 @@ async function requestOf(
   };
 }
 
-/** Tools that the provider runs without asking are not offered while a policy could hold them (DESIGN §4.8). */
+/** Tools that the provider runs without asking are not offered while a policy could hold them. */
 async function toolsOffered(parts: Parts): Promise<ToolDescription[]> {
   const { holdEverything, functions } = parts.policies;
   const isPoliced = (tool: Tool): boolean =>
@@ -174,9 +220,10 @@ function renamed(delta: ResponseDelta, ids: CallIds): ResponseDelta {
     case 'tool-call-input-streaming-start':
       return { ...delta, payload: { ...delta.payload, toolCallId: ids.begin(delta.payload.toolCallId) } };
     case 'tool-call-delta':
-      return { ...delta, payload: { ...delta.payload, toolCallId: ids.current(delta.payload.toolCallId) } };
-    case 'tool-call-input-streaming-end':
-      return { ...delta, payload: { ...delta.payload, toolCallId: ids.current(delta.payload.toolCallId) } };
+    case 'tool-call-input-streaming-end': {
+      const toolCallId = ids.current(delta.payload.toolCallId);
+      return { ...delta, payload: { ...delta.payload, toolCallId } } as ResponseDelta;
+    }
     default:
       return delta;
   }

@@ -5,6 +5,8 @@ const statusOf = {
   'agent-missing': 422,
   'agent-not-found': 404,
   'already-decided': 409,
+  'ambiguous-run': 409,
+  'call-interrupted': 409,
   'call-not-found': 404,
   'call-not-waiting': 409,
   'call-required': 422,

@@ -1,5 +1,5 @@
 /**
- * What can happen in a run, past tense. A run *is* its list of events (DESIGN §2); they are stored as JSON, so a
+ * What can happen in a run, past tense. A run *is* its list of events; they are stored as JSON, so a
  * change here must keep reading what older releases wrote.
  */
 import type { Json, JsonObject } from './json.ts';
@@ -23,6 +23,8 @@ export type Holder = Omit<Claim, 'attempt'>;
 
 /** The options of a run that JSON can hold: kept with the run, used by every leg. */
 export interface StoredOptions {
+  /** Every event is stored from the first. */
+  readonly durable?: boolean;
   readonly maxSteps: number;
   readonly maxRetries: number;
   readonly toolCallConcurrency: number;
@@ -64,6 +66,7 @@ export interface RunError {
 
 /** How a run ended. What is kept of it after its events are gone. */
 export interface Outcome {
+  readonly messageId?: string;
   readonly status: 'finished' | 'failed' | 'cancelled';
   readonly finishReason: string;
   readonly text: string;
@@ -110,7 +113,7 @@ export interface RunStarted extends On {
   readonly messages: readonly Message[];
   readonly options: StoredOptions;
   readonly context: JsonObject;
-  /** What the first caller passed and JSON cannot hold: must be passed again, or DESIGN §3 says what follows. */
+  /** What the first caller passed and JSON cannot hold: must be passed again, or SPEC.md says what follows. */
   readonly missing: readonly string[];
   readonly threadId?: string;
   readonly resourceId?: string;
@@ -186,6 +189,12 @@ export interface CallDecided extends OnCall, Decision {
   readonly type: 'call-decided';
 }
 
+export interface CallInterrupted extends OnCall {
+  readonly type: 'call-interrupted';
+  /** When the attempt began of which nobody knows what came. */
+  readonly startedAt: number;
+}
+
 export type Event =
   | RunStarted
   | StepStarted
@@ -196,8 +205,10 @@ export type Event =
   | CallFinished
   | CallFailed
   | CallDecided
-  | (OnCall & { readonly type: 'call-interrupted' | 'call-released' | 'call-cancelled' })
-  | (On & { readonly type: 'step-released'; readonly step: number })
+  | CallInterrupted
+  | (OnCall & { readonly type: 'call-released' })
+  | (OnCall & { readonly type: 'call-cancelled' })
+  | (On & { readonly type: 'step-released'; readonly step: number; readonly takenOver?: true })
   | (On & { readonly type: 'step-failed'; readonly step: number; readonly error: RunError })
   | (On & { readonly type: 'run-continued'; readonly by?: Person })
   | (On & { readonly type: 'cancel-requested'; readonly reason?: string; readonly by?: Person })
@@ -208,5 +219,6 @@ export function eventText(event: Event): string {
 }
 
 export function eventFrom(text: string): Event {
-  return JSON.parse(text) as Event;
+  const { v: _format, ...event } = JSON.parse(text) as Event & { v: number };
+  return event as Event;
 }

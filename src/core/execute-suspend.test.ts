@@ -27,7 +27,14 @@ async function executeAfter(parts: Parts, ...more: readonly Event[]) {
   const gated = await gateResponse(claimed, 0, responseOf(callPart('c1')), callIds(claimed), parts);
   const run = fold([...gated, ...more], claimed) as Run;
   const call = run.calls.get('c1') as Call;
-  return executeCall({ run, call, parts, abortSignal: new AbortController().signal, pass: () => {} });
+  return executeCall({
+    run,
+    call,
+    parts,
+    abortSignal: new AbortController().signal,
+    mayBegin: () => true,
+    pass: () => {},
+  });
 }
 
 const first = [callStarted('c1')];
@@ -76,7 +83,7 @@ describe('suspend()', () => {
     expect(after).toHaveBeenCalledTimes(1);
   });
 
-  test('notes the payload as it was then (DESIGN §3)', async () => {
+  test('notes the payload as it was then', async () => {
     const payload = { n: 1 };
     const parts = partsOf([
       tool({
@@ -130,7 +137,7 @@ describe('a resumed call', () => {
   });
 });
 
-describe('a tool without execute (DESIGN §4.8)', () => {
+describe('a tool without execute', () => {
   const asking = partsOf([tool({ outputSchema: schemaOf() })]);
 
   test('waits for its output', async () => {

@@ -41,7 +41,14 @@ async function runUpTo(parts: Parts, raw: Json, ...more: readonly Event[]): Prom
 function execute(run: Run, parts: Parts, over: Partial<Call> = {}, passed: Passing[] = []) {
   const call = { ...(run.calls.get('c1') as Call), ...over };
   const abortSignal = new AbortController().signal;
-  return executeCall({ run, call, parts, abortSignal, pass: (passing) => passed.push(passing) });
+  return executeCall({
+    run,
+    call,
+    parts,
+    abortSignal,
+    mayBegin: () => true,
+    pass: (passing) => passed.push(passing),
+  });
 }
 
 /** The outcome of a free call of this tool. */

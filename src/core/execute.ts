@@ -1,6 +1,6 @@
 /**
  * Owns the way of one claimed call through `execute`: everything is checked again, and whatever happens becomes one
- * event (DESIGN §4.5–8). Never throws.
+ * event. Never throws.
  */
 import { CountersignError, messageOf } from './errors.ts';
 import type { CallError, Event } from './event.ts';
@@ -20,11 +20,16 @@ export interface Execution {
   readonly parts: Parts;
   readonly abortSignal: AbortSignal;
   pass(passing: Passing): void;
+  /** Asked immediately before `execute`. */
+  mayBegin(): boolean;
 }
 
-type OutcomeEvent = Extract<Event, { type: 'call-finished' | 'call-failed' | 'call-suspended' }>;
+type OutcomeEvent = Extract<
+  Event,
+  { type: 'call-finished' | 'call-failed' | 'call-suspended' | 'call-released' }
+>;
 
-/** Carries out a call whose claim is stored, and says what came of it. */
+/** Carries out a call whose claim is stored, and says what came of it; released: it did not begin. */
 export async function executeCall(execution: Execution): Promise<OutcomeEvent> {
   const { call, parts, run } = execution;
   const on = { runId: run.started.runId, toolCallId: call.toolCallId };
@@ -105,13 +110,18 @@ async function withHooks(
     if (answer?.proceed === false) {
       const result = toJson(answer.output, `output of beforeToolCall for "${call.toolName}"`);
       return (
-        tooLarge(result, parts, 'The answer of a hook') ?? { type: 'call-finished', result, blocked: true }
+        tooLarge(result, parts.limits.result, 'The answer of a hook') ?? {
+          type: 'call-finished',
+          result,
+          blocked: true,
+        }
       );
     }
   }
   const after = async (facts: { output?: unknown; error?: unknown }): Promise<void> => {
     for (const hooks of parts.hooks) await hooks.afterToolCall?.({ ...hookContext(), ...facts });
   };
+  if (execution.abortSignal.aborted || !execution.mayBegin()) return { type: 'call-released' };
   const suspension: { payload?: unknown; asked?: true } = {};
   let output: unknown;
   try {
@@ -153,7 +163,7 @@ async function finish(
     return failed('invalid-output', `The tool ran, but its output cannot be kept: ${messageOf(thrown)}`);
   }
   return (
-    tooLarge(result, parts, 'The tool ran, but its result') ?? {
+    tooLarge(result, parts.limits.result, 'The tool ran, but its result') ?? {
       type: 'call-finished',
       result,
       ...(modelOutput ? { modelOutput } : {}),
@@ -173,7 +183,7 @@ async function suspend({ call, parts }: Execution, tool: Tool, given: unknown): 
     const payload = toJson(valid.value, `payload of suspend() in tool "${call.toolName}"`);
     const resumeSchema = await tool.resumeJsonSchema();
     return (
-      tooLarge(payload, parts, 'The payload of suspend()') ?? {
+      tooLarge(payload, parts.limits.payload, 'The payload of suspend()') ?? {
         type: 'call-suspended',
         stop: call.stop + 1,
         payload,
@@ -185,13 +195,10 @@ async function suspend({ call, parts }: Execution, tool: Tool, given: unknown): 
   }
 }
 
-function tooLarge(value: Json, { limits }: Parts, what: string): CallOutcome | undefined {
+function tooLarge(value: Json, limit: number, what: string): CallOutcome | undefined {
   const length = JSON.stringify(value).length;
-  if (length <= limits.jsonLength) return undefined;
-  return failed(
-    'too-large',
-    `${what} has ${length} characters of JSON; at most ${limits.jsonLength} are kept.`,
-  );
+  if (length <= limit) return undefined;
+  return failed('too-large', `${what} has ${length} characters of JSON; at most ${limit} are kept.`);
 }
 
 function toolContext(

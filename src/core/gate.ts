@@ -1,6 +1,6 @@
 /**
  * Owns what becomes of the calls that a model asked for: refused, held or free, decided once and stored with the
- * call (DESIGN §4.0–3). Nothing here executes anything.
+ * call. Nothing here executes anything.
  */
 import type { CallIds } from './call-ids.ts';
 import { messageOf } from './errors.ts';
@@ -109,8 +109,8 @@ async function judge(
   } catch (thrown) {
     return refuse('invalid-arguments', `The arguments have no canonical JSON form: ${messageOf(thrown)}`);
   }
-  if (JSON.stringify(args).length > parts.limits.jsonLength) {
-    return refuse('too-large', `The arguments are larger than ${parts.limits.jsonLength} characters.`);
+  if (JSON.stringify(args).length > parts.limits.args) {
+    return refuse('too-large', `The arguments are larger than ${parts.limits.args} characters.`);
   }
   const { runId } = run.started;
   const held = await isHeld(

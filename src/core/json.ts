@@ -1,6 +1,6 @@
 /**
  * Owns the border between values and JSON. What JSON cannot hold becomes its JSON form here, at the moment it is
- * produced, or an error that names the path: never later, never different after a restart (DESIGN §3).
+ * produced, or an error that names the path: never later, never different after a restart.
  */
 import canonicalize from 'canonicalize';
 import { CountersignError } from './errors.ts';

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { guarded } from '../agent/guarded-store.ts';
 import { type CommitOptions, endedError, loadLog, startLog } from './log.ts';
 import { cancelRequested, decided, finished, me, runId, runStarted } from './test-support/events.ts';
 import { heardFrom, loaded, pausedLog, portsOf, propose } from './test-support/log.ts';
@@ -106,6 +107,8 @@ describe('when the store fails', () => {
     const store = testStore();
     await pausedLog(store);
     store.loadFaults.push(new Error('gone away'));
-    await expect(loadLog(portsOf(store).ports, runId)).rejects.toMatchObject({ code: 'store-failed' });
+    await expect(loadLog(portsOf(guarded(store)).ports, runId)).rejects.toMatchObject({
+      code: 'store-failed',
+    });
   });
 });

@@ -1,21 +1,22 @@
 /**
  * Owns the only write of a run: `commit`. It folds what is proposed onto the newest state, lets the claims of the
  * one who commits ride along, stores it when the run is stored, and only then tells the listeners. Commits of one
- * run queue behind each other; of two processes one wins and the other's proposal is made again (DESIGN §2).
+ * run queue behind each other; of two processes one wins and the other's proposal is made again.
  */
 import { batchOf } from './batch.ts';
-import { CountersignError, isCountersignError } from './errors.ts';
-import { type Event, eventFrom, type Holder, type RunStarted } from './event.ts';
+import { CountersignError, isCountersignError, messageOf } from './errors.ts';
+import { type Claim, type Event, eventFrom, type Holder, type Outcome, type RunStarted } from './event.ts';
 import type { ResponseDelta } from './model.ts';
-import { riders, waitingCalls } from './next.ts';
-import { fold } from './run.ts';
+import { isClaim, riders, waitingCalls } from './next.ts';
+import { fold, transition } from './run.ts';
 import type { Run } from './state.ts';
-import type { Batch, EndedRun, Store, Written } from './store.ts';
+import type { Batch, DecisionRecord, EndedRun, Store, Written } from './store.ts';
 
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  sleep(milliseconds: number): Promise<void>;
+  /** `background`: the sleep does not keep the process from ending. */
+  sleep(milliseconds: number, options?: { readonly background?: boolean }): Promise<void>;
 }
 
 /** What a tool says while it runs, and the deltas of a model: passed on to readers, never stored. */
@@ -27,9 +28,15 @@ export type Passing =
     }
   | { readonly type: `data-${string}`; readonly data: unknown; readonly id?: string };
 
+/** An event that is now true (and stored, if the run is), with the state after it. */
+export interface Change {
+  readonly event: Event;
+  readonly run: Run;
+}
+
 export interface Listener {
-  /** Events that are now true (and stored, if the run is), with the state after them. */
-  onEvents(events: readonly Event[], run: Run): void;
+  /** At least one change, of whole batches: the last state is one in which the run really was. */
+  onChanges(changes: readonly Change[]): void;
   onPassing(passing: Passing): void;
   /** The run ended elsewhere and its events are gone. */
   onGone(ended: EndedRun): void;
@@ -57,6 +64,10 @@ export interface RunLog {
   refresh(): Promise<void>;
   listen(listener: Listener): () => void;
   pass(passing: Passing): void;
+  /** When the write of a claim of ours was begun, by `monotonic`. */
+  claimedAt(claim: Claim): number;
+  /** Keeps a record beside the log, as long as the process lives. */
+  record(record: DecisionRecord): Promise<void>;
   fail(error: unknown): void;
 }
 
@@ -65,6 +76,10 @@ export interface LogPorts {
   readonly clock: Clock;
   /** Makes a batch id that no other worker makes. */
   newBatchId(): string;
+  /** Resolves when the worker is known to live, at least for as long as a claim takes to be seen. */
+  alive(): Promise<void> | undefined;
+  /** Milliseconds of a clock that nobody sets. */
+  monotonic(): number;
   warn(message: string): void;
 }
 
@@ -75,21 +90,12 @@ export function startLog(ports: LogPorts, started: RunStarted): RunLog {
 
 /** The log of a stored run. Undefined when there is none, the outcome when it has ended. */
 export async function loadLog(ports: LogPorts, runId: string): Promise<RunLog | EndedRun | undefined> {
-  const found = await fromStore(ports.store.load(runId, 0), runId);
+  const found = await ports.store.load(runId, 0);
   if (found?.kind !== 'open') return found;
   return openLog(ports, fold(found.events.map(eventFrom)) as Run, undefined);
 }
 
-/** What a store answers. @throws `store-failed` for whatever it throws of its own. */
-export async function fromStore<T>(read: Promise<T>, runId?: string): Promise<T> {
-  try {
-    return await read;
-  } catch (cause) {
-    throw isCountersignError(cause) ? cause : storeFailed(runId, cause);
-  }
-}
-
-function storeFailed(runId: string | undefined, cause: unknown): CountersignError {
+function storeFailed(runId: string, cause: unknown): CountersignError {
   return new CountersignError('store-failed', 'The store did not answer.', {
     runId,
     todo: 'Try again; nothing was decided unless it is listed as decided.',
@@ -101,6 +107,7 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
   const { store, clock } = ports;
   const runId = first.started.runId;
   const listeners = new Set<Listener>();
+  const claimed = new WeakMap<Claim, number>();
   let run = first;
   /** What happened before the first store; undefined once the run is stored. */
   let unstored = firstEvents;
@@ -113,71 +120,92 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     return turn;
   };
 
-  const publish = (events: readonly Event[]): void => {
-    for (const listener of [...listeners]) listener.onEvents(events, run);
+  const publish = (changes: readonly Change[]): void => {
+    for (const listener of [...listeners]) {
+      try {
+        listener.onChanges(changes);
+      } catch (thrown) {
+        ports.warn(`Run ${runId}: a reader failed: ${messageOf(thrown)}`);
+      }
+    }
   };
 
   async function reload(): Promise<void> {
-    const found = await fromStore(store.load(runId, run.length), runId);
+    const found = await store.load(runId, run.length);
     doubtful = false;
     if (found?.kind === 'open') {
       if (found.events.length === 0) return;
-      const events = found.events.map(eventFrom);
-      run = fold(events, run) as Run;
-      publish(events);
+      const changes = changesOf(found.events.map(eventFrom), run);
+      run = changes.at(-1)?.run ?? run;
+      publish(changes);
       return;
     }
     if (found) for (const listener of [...listeners]) listener.onGone(found);
+    run = { ...run, outcome: found?.outcome ?? forgotten };
     throw endedError(runId, found);
   }
 
   async function commitNow(propose: Propose, options: CommitOptions): Promise<readonly Event[]> {
-    if (doubtful) await reload();
+    const reloaded = (): Promise<void> => retried(reload, options.persist === true);
+    if (doubtful) await reloaded();
     /** Conflicts with nothing new to read: a store that is wrong must not keep us here for ever. */
     let fruitless = 0;
     for (;;) {
-      const proposed = propose(run);
-      let after = fold(proposed, run) as Run;
-      const riding = options.me ? riders(after, options.me, clock.now()) : [];
-      after = fold(riding, after) as Run;
-      const events = [...proposed, ...riding];
-      if (events.length === 0) return events;
-      if (unstored && (after.outcome || waitingCalls(after).length === 0)) {
+      const proposed = changesOf(propose(run), run);
+      const between = proposed.at(-1)?.run ?? run;
+      const riding = options.me ? riders(between, options.me, clock.now()) : [];
+      const changes = [...proposed, ...changesOf(riding, between)];
+      const events = changes.map((change) => change.event);
+      const after = changes.at(-1)?.run;
+      if (after === undefined) return events;
+      if (unstored && (after.outcome || !mustStore(after))) {
         unstored.push(...events);
       } else {
         const written = await write(after, events, options);
         if (!written.ok) {
           if (written.why === 'exists') throw existsError(runId);
           const known = run.length;
-          await reload();
+          await reloaded();
           if (run.length === known && ++fruitless >= 10) throw storeFailed(runId, undefined);
           continue;
         }
         unstored = undefined;
       }
       run = after;
-      publish(events);
+      publish(changes);
       return events;
     }
   }
 
-  /** Tries one batch until the store answers: its id tells whether an answer that was lost had been a yes. */
+  /** Writes one batch. Its id tells whether an answer that was lost had been a yes. */
   async function write(after: Run, events: readonly Event[], options: CommitOptions): Promise<Written> {
-    const batch = batchOf(ports.newBatchId(), unstored ? undefined : run, after, [
-      ...(unstored ?? []),
-      ...events,
-    ]);
+    const all = [...(unstored ?? []), ...events];
+    const batch = batchOf(ports.newBatchId(), unstored ? undefined : run, after, all);
+    const claims = all.filter(isClaim);
+    let asked: number | undefined;
+    const attempt = async (): Promise<Written> => {
+      if (claims.length > 0) await ports.alive();
+      asked ??= ports.monotonic();
+      for (const { claim } of claims) claimed.set(claim, asked);
+      return writeOnce(batch, after);
+    };
+    try {
+      return await retried(attempt, options.persist === true);
+    } catch (error) {
+      doubtful = unstored === undefined;
+      throw error;
+    }
+  }
+
+  /** Three times, or with `persist` as long as the process lives. */
+  async function retried<T>(work: () => Promise<T>, persist: boolean): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await writeOnce(batch, after);
+        return await work();
       } catch (cause) {
         if (isCountersignError(cause) && cause.code !== 'store-failed') throw cause;
-        if (attempt >= 3 && !options.persist) {
-          doubtful = unstored === undefined;
-          throw storeFailed(runId, cause);
-        }
-        if (attempt === 3)
-          ports.warn(`Run ${runId}: the store does not answer; a result is kept and tried again.`);
+        if (attempt >= 3 && !persist) throw storeFailed(runId, cause);
+        if (attempt === 3) ports.warn(`Run ${runId}: the store does not answer; a result is tried again.`);
         await clock.sleep(Math.min(20 * 2 ** attempt, 5000));
       }
     }
@@ -197,11 +225,13 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
       return unstored === undefined;
     },
     commit: (propose, options = {}) => inTurn(() => commitNow(propose, options)),
-    refresh: () => inTurn(async () => (unstored || run.outcome ? undefined : reload())),
+    refresh: () => inTurn(async () => (unstored || run.outcome ? undefined : retried(reload, false))),
     listen(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    claimedAt: (claim) => claimed.get(claim) ?? Number.NEGATIVE_INFINITY,
+    record: (record) => retried(() => store.record(record), true),
     pass(passing) {
       for (const listener of [...listeners]) listener.onPassing(passing);
     },
@@ -209,6 +239,23 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
       for (const listener of [...listeners]) listener.onBroken(error);
     },
   };
+}
+
+/** Folds events one by one. */
+export function changesOf(events: readonly Event[], from: Run | undefined): Change[] {
+  let run = from;
+  return events.map((event) => {
+    run = transition(run, event);
+    return { event, run };
+  });
+}
+
+/** The outcome of a run of which the store knows nothing any more. */
+const forgotten: Outcome = { status: 'failed', finishReason: 'error', text: '', usage: {} };
+
+/** A run is stored from its first pause on, or from its first event where it is durable. */
+function mustStore(run: Run): boolean {
+  return run.started.options.durable === true || waitingCalls(run).length > 0;
 }
 
 /** The error of someone who comes too late, or asks for what never was. */
@@ -222,7 +269,7 @@ export function endedError(runId: string, ended: EndedRun | undefined): Counters
   }
   return new CountersignError('run-ended', `The run "${runId}" has ended (${ended.outcome.status}).`, {
     runId,
-    outcome: ended.outcome,
+    outcome: { status: ended.outcome.status, finishReason: ended.outcome.finishReason },
     todo: 'Nothing of it waits any more. Its decisions are in the record.',
   });
 }

@@ -265,6 +265,7 @@ describe('the end', () => {
     expect(outcomeIn(run)).toEqual({
       status: 'finished',
       finishReason: 'length',
+      messageId: expect.any(String),
       text: 'text 1',
       usage: {
         inputTokens: 11,

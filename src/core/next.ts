@@ -3,7 +3,7 @@
  * `next` says 'model' and 'calls' only to the holder of the claim, so two drives never do the same thing.
  */
 import type { Claim, Event, Holder, Outcome, RunError } from './event.ts';
-import type { JsonObject } from './json.ts';
+import type { Json, JsonObject } from './json.ts';
 import { textOf } from './message.ts';
 import { type Call, isSettled, isWaiting, lastStep, openCalls, type Run } from './state.ts';
 
@@ -18,6 +18,11 @@ export function next(run: Run, me: Holder): Next {
   if (running.some((call) => isMine(call.claim, me))) return 'calls';
   if (running.length > 0) return 'wait';
   return isOver(run) ? 'done' : 'wait';
+}
+
+/** The events that let somebody begin something: they are stored before it begins. */
+export function isClaim(event: Event): event is Extract<Event, { claim: Claim }> {
+  return event.type === 'call-started' || event.type === 'step-started';
 }
 
 export function isMine(claim: Claim | undefined, me: Holder): boolean {
@@ -98,16 +103,13 @@ export function failure(run: Run, error: RunError, at: number): Event[] {
 }
 
 function outcomeOf(run: Run): Outcome {
-  const summary = { text: lastText(run), usage: totalUsage(run) };
+  const text = textOf((lastStep(run)?.response?.content ?? []) as readonly Json[]);
+  const summary = { messageId: run.started.messageId, text, usage: totalUsage(run) };
   if (run.cancel) return { status: 'cancelled', finishReason: 'cancelled', ...summary, ...run.cancel };
   const step = lastStep(run);
   const finishReason =
     step && step.calls.length > 0 ? 'max-steps' : (step?.response?.finishReason ?? 'other');
   return { status: 'finished', finishReason, ...summary };
-}
-
-function lastText(run: Run): string {
-  return textOf(lastStep(run)?.response?.content ?? []);
 }
 
 /** The sum over all steps. Numbers are added, one level of detail objects too. */

@@ -1,4 +1,4 @@
-/** What one leg brings to the loop: the agent's code as deployed now, and what the leg's caller passed (DESIGN §3). */
+/** What one leg brings to the loop: the agent's code as deployed now, and what the leg's caller passed. */
 import type { RequestContext } from './context.ts';
 import type { Holder, StoredOptions } from './event.ts';
 import type { Sha256 } from './json.ts';
@@ -45,8 +45,12 @@ export interface HookAnswer {
 }
 
 export interface Limits {
-  /** The most characters of JSON that the arguments, the payload and the result of a call may have. */
-  readonly jsonLength: number;
+  /** The most characters of JSON that the arguments of a call may have. */
+  readonly args: number;
+  /** … that the payload of a suspension may have. */
+  readonly payload: number;
+  /** … that the result of a call may have. */
+  readonly result: number;
 }
 
 export interface Parts {
@@ -64,6 +68,13 @@ export interface Parts {
   readonly clock: Clock;
   readonly limits: Limits;
   readonly sha256: Sha256;
+  /**
+   * Whether nobody can have thought the worker dead since it made a claim, nor will while it begins.
+   * @param claimedAt when the write of the claim was begun.
+   */
+  mayBegin(claimedAt: number): boolean;
+  /** Notes that `execute` is about to be entered under a claim: from now on nobody may say that it was not. */
+  noteBegun(runId: string, toolCallId: string, attempt: number): void;
   warn(message: string): void;
 }
 

@@ -4,7 +4,7 @@ import { type GatedCall, isHeld, needsPerson, type PolicyCall, policiesOf } from
 import { schemaOf } from './test-support/parts.ts';
 import { toolOf } from './tool.ts';
 
-describe('needsPerson: the whole table of DESIGN §4.2', () => {
+describe('needsPerson: the whole table of SPEC.md', () => {
   const rows = [true, false].flatMap((holdEverything) =>
     [true, false, undefined].flatMap((own) =>
       [[], [false], [true], [false, true], [true, false], [false, false]].map((policies) => ({

@@ -1,6 +1,6 @@
 /**
- * Owns the answer to one question: does this call need a person? Decided once, when the model asked for the call
- * (DESIGN §4.2), and never in favour of running when anything is unclear.
+ * Owns the answer to one question: does this call need a person? Decided once, when the model asked for the
+ * call, and never in favour of running when anything is unclear.
  */
 import type { RequestContext } from './context.ts';
 import { CountersignError } from './errors.ts';
@@ -17,7 +17,7 @@ export interface PolicyCall {
 }
 
 /** Untyped on purpose: the specification's examples read arguments and payloads without declaring their shape. */
-// biome-ignore lint/suspicious/noExplicitAny: the one exported `any` (DESIGN §9)
+// biome-ignore lint/suspicious/noExplicitAny: the one exported `any`
 export type SuspendPayload = any;
 
 export type PolicyFunction = (call: PolicyCall) => boolean | Promise<boolean>;
@@ -69,7 +69,7 @@ export interface GatedCall {
   readonly args: Json;
 }
 
-/** Asks everybody who has a word on the call, in the order of DESIGN §4.2, and no one more. */
+/** Asks everybody who has a word on the call, and no one more. */
 export async function isHeld(
   call: GatedCall,
   policies: Policies,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkPrompt } from '../testing/check-prompt.ts';
 import type { CallRequested, Event } from './event.ts';
-import { messagesOf, modelOutputOf, responseMessages } from './prompt.ts';
+import { messagesOf, modelOutputOf } from './prompt.ts';
 import type { Run } from './state.ts';
 import {
   asking,
@@ -224,7 +224,7 @@ describe('the assistant message', () => {
 
   test('of an empty response is none', () => {
     const empty = stepFinished(0, [], { content: [{ type: 'text', text: '' }] });
-    expect(responseMessages(runOf(runStarted(), stepStarted(), empty))).toEqual([]);
+    expect(messagesOf(runOf(runStarted(), stepStarted(), empty)).slice(1)).toEqual([]);
   });
 
   test('of calls that the provider ran has their results beside them', () => {
@@ -235,7 +235,7 @@ describe('the assistant message', () => {
       { type: 'provider-result', ...of, toolCallId: 'p2', result: 'bad', isError: true },
     ] as const;
     const run = runOf(runStarted(), stepStarted(), stepFinished(0, [], { content }));
-    expect(responseMessages(run)).toEqual([
+    expect(messagesOf(run).slice(1)).toEqual([
       {
         role: 'assistant',
         content: [

@@ -7,13 +7,9 @@ import type { JsonObject } from './json.ts';
 import type { Message, ModelOutput } from './message.ts';
 import { type Call, lastDecision, type Run, type Step } from './state.ts';
 
+/** The run's input and what it added. Calls that still wait have no result yet. */
 export function messagesOf(run: Run): Message[] {
-  return [...run.started.messages, ...responseMessages(run)];
-}
-
-/** What the run added to its input: assistant and tool messages. Calls that still wait have no result yet. */
-export function responseMessages(run: Run): Message[] {
-  return run.steps.flatMap((step) => stepMessages(run, step));
+  return [...run.started.messages, ...run.steps.flatMap((step) => stepMessages(run, step))];
 }
 
 function stepMessages(run: Run, step: Step): Message[] {

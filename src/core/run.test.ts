@@ -29,7 +29,7 @@ import {
   suspended,
 } from './test-support/events.ts';
 
-/** The table of DESIGN §2, written once more: what is not named is illegal. */
+/** The table of SPEC.md, written once more: what is not named is illegal. */
 const legal: Record<CallState, Partial<Record<CallMove, CallState>>> = {
   ready: { start: 'running', cancel: 'cancelled' },
   held: { approve: 'ready', decline: 'declined', cancel: 'cancelled' },
@@ -42,6 +42,7 @@ const legal: Record<CallState, Partial<Record<CallMove, CallState>>> = {
     release: 'ready',
   },
   interrupted: {
+    suspend: 'suspended',
     finish: 'finished',
     fail: 'failed',
     cancel: 'cancelled',
@@ -169,7 +170,7 @@ describe('steps', () => {
   test('claimed, released and claimed again', () => {
     const run = runOf(runStarted(), stepStarted(), stepReleased(), stepStarted(0, other, 2));
     expect(run.steps).toEqual([
-      { index: 0, state: 'claimed', attempts: 2, claim: claimOf(other, 2), calls: [] },
+      { index: 0, state: 'claimed', attempts: 2, takeovers: 0, claim: claimOf(other, 2), calls: [] },
     ]);
   });
 
@@ -178,7 +179,7 @@ describe('steps', () => {
     expect(stalled.steps[0]).toMatchObject({ state: 'stalled', error: { code: 'model-failed' } });
     expect(stalled.steps[0]?.claim).toBeUndefined();
     const open = transition(stalled, runContinued);
-    expect(open.steps[0]).toEqual({ index: 0, state: 'open', attempts: 1, calls: [] });
+    expect(open.steps[0]).toEqual({ index: 0, state: 'open', attempts: 1, takeovers: 0, calls: [] });
     const done = fold([stepStarted(0, me, 2), stepFinished(0, [])], open);
     expect(done?.steps[0]).toMatchObject({
       state: 'finished',

@@ -32,13 +32,20 @@ function change(run: Run, event: Event): Run {
     case 'step-finished':
       return changeStep(run, event, ['claimed'], { state: 'finished', response: event });
     case 'step-failed':
-      return changeStep(run, event, ['claimed', 'open'], { state: 'stalled', error: event.error });
+      return changeStep(run, event, ['claimed', 'open', 'finished'], {
+        state: 'stalled',
+        error: event.error,
+      });
     case 'step-released':
-      return changeStep(run, event, ['claimed'], { state: 'open' });
+      return changeStep(run, event, ['claimed'], {
+        state: 'open',
+        ...(event.takenOver ? { takeovers: (lastStep(run)?.takeovers ?? 0) + 1 } : {}),
+      });
     case 'run-continued': {
       const step = lastStep(run);
       if (step?.state !== 'stalled') throw illegal(event, 'a run that is not stalled');
-      return changeStep(run, { type: event.type, step: step.index }, ['stalled'], { state: 'open' });
+      const state = step.response ? 'finished' : 'open';
+      return changeStep(run, { type: event.type, step: step.index }, ['stalled'], { state, takeovers: 0 });
     }
     case 'call-requested':
       return requestCall(run, event);
@@ -79,7 +86,10 @@ function startStep(run: Run, index: number, claim: Claim): Run {
   if (index !== run.steps.length || !openCalls(run).every(isSettled)) {
     throw illegal({ type: 'step-started' }, 'a step with open calls');
   }
-  return { ...run, steps: [...run.steps, { index, state: 'claimed', attempts: 1, claim, calls: [] }] };
+  return {
+    ...run,
+    steps: [...run.steps, { index, state: 'claimed', attempts: 1, takeovers: 0, claim, calls: [] }],
+  };
 }
 
 function changeStep(
@@ -155,7 +165,8 @@ function moveOf(event: CallEvent): CallMove {
 }
 
 function resolutionMove({ resolution }: Decision): CallMove {
-  if (resolution === undefined || resolution === 'run-again') return 'run-again';
+  if (resolution === undefined) throw illegal({ type: 'call-decided' }, 'a call, without a resolution');
+  if (resolution === 'run-again') return 'run-again';
   return 'output' in resolution ? 'report-output' : 'report-error';
 }
 

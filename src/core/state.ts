@@ -54,6 +54,8 @@ export interface Step {
   readonly index: number;
   readonly state: 'claimed' | 'open' | 'stalled' | 'finished';
   readonly attempts: number;
+  /** How often its model call was taken over from a dead worker since somebody last continued it. */
+  readonly takeovers: number;
   readonly claim?: Claim;
   readonly response?: StepFinished;
   readonly error?: RunError;
@@ -116,6 +118,7 @@ export const callTable: Record<CallState, Record<CallMove, CallState | null>> = 
   },
   interrupted: {
     ...none,
+    suspend: 'suspended',
     finish: 'finished',
     fail: 'failed',
     cancel: 'cancelled',

@@ -2,7 +2,7 @@
  * The port to where paused runs live. Every adapter runs the contract suite of `countersign/testing`; each sentence
  * here that says must is a test there.
  */
-import type { CallError, Outcome, Person, Verdict } from './event.ts';
+import type { CallError, Decision, Outcome, Person, Verdict } from './event.ts';
 import type { Json } from './json.ts';
 import type { Head } from './next.ts';
 
@@ -48,7 +48,8 @@ export interface DecisionRecord {
   readonly stop: number;
   readonly agentId: string;
   readonly toolName: string;
-  readonly verdict: Verdict | 'cancel';
+  /** 'ran-twice' is a late result of a call that was settled without it; its `stop` is minus the attempt. */
+  readonly verdict: Verdict | 'cancel' | 'ran-twice';
   readonly at: number;
   readonly by?: Person;
   readonly reason?: string;
@@ -58,6 +59,8 @@ export interface DecisionRecord {
   /** Left out above 16 KB. */
   readonly args?: Json;
   readonly data?: Json;
+  /** How an interrupted call was resolved. */
+  readonly resolution?: Decision['resolution'];
   readonly outcome?: RecordedOutcome;
 }
 
@@ -78,7 +81,7 @@ export interface Batch {
     readonly stop: number;
     readonly outcome: RecordedOutcome;
   }[];
-  /** Whether a power cut must not lose it (DESIGN §10). */
+  /** Whether a power cut must not lose it. */
   readonly durability: 'full' | 'relaxed';
 }
 
@@ -130,6 +133,7 @@ export interface ListedRun {
   readonly calls: readonly {
     readonly call: OpenCall;
     readonly request: string;
+    /** The event that opened the stop of a suspended or interrupted call. */
     readonly suspension?: string | undefined;
   }[];
 }
@@ -162,5 +166,35 @@ export interface Store {
   load(runId: string, after: number): Promise<OpenRun | EndedRun | undefined>;
   /** Open runs by status. Must cost the same however many runs wait. */
   list(query: ListQuery): Promise<ListPage>;
+  /** Keeps a record beside those that batches bring. Once: a record of the same key is left as it is. */
+  record(record: DecisionRecord): Promise<void>;
+  readonly workers: WorkerStore;
+  /**
+   * Resolves when the run may have changed, or after so many milliseconds. Left out where the database cannot tell:
+   * then readers look again from time to time.
+   */
+  changed?(runId: string, milliseconds: number): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Which workers live, by the clock of the database: the clocks of their machines may differ. */
+export interface WorkerStore {
+  /** Says that the worker lives. Resolves when that is stored. */
+  beat(worker: string): Promise<void>;
+  /** Those of the workers that have not beaten for `lease` milliseconds, or never. */
+  dead(workers: readonly string[], lease: number): Promise<readonly string[]>;
+  /** The open runs with claims of this worker. */
+  claimed(worker: string): Promise<readonly string[]>;
+  /**
+   * Open runs that nobody moves: runnable, or with claims of dead workers. At most `limit`, of these agents only: runs
+   * that nobody here can move must not hide those that somebody can.
+   */
+  abandoned(lease: number, limit: number, agentIds?: readonly string[]): Promise<readonly AbandonedRun[]>;
+  /** The worker holds nothing any more and will not beat again. */
+  retire(worker: string): Promise<void>;
+}
+
+export interface AbandonedRun {
+  readonly runId: string;
+  readonly agentId: string;
 }

@@ -178,7 +178,7 @@ export function toolOf(options: ToolOptions & Pick<Tool, 'provider' | 'inputExam
   }) as unknown as Tool;
 }
 
-/** The `execute` of a tool that has none: it waits, and what it is resumed with is its output (DESIGN §4.8). */
+/** The `execute` of a tool that has none: it waits, and what it is resumed with is its output. */
 function waitForOutput(_input: unknown, { agent }: ToolContext): unknown {
   return agent.resumeData === undefined ? agent.suspend(null) : agent.resumeData;
 }

@@ -17,6 +17,7 @@ export interface StoredRun {
   readonly events: string[];
   readonly batches: Set<string>;
   readonly calls: Map<string, OpenCall>;
+  head: HeadRow;
   places: Places;
 }
 
@@ -157,7 +158,7 @@ function listedRun(
       .map((call) => ({
         call: { ...call },
         request: run.events[call.requestSeq - 1] as string,
-        ...(call.kind === 'suspended' ? { suspension: run.events[call.stopSeq - 1] as string } : {}),
+        ...(call.kind !== 'held' ? { suspension: run.events[call.stopSeq - 1] as string } : {}),
       })),
   };
 }

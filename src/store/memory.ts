@@ -9,10 +9,12 @@ import type {
   OpenRun,
   RecordedOutcome,
   Store,
+  WorkerStore,
   Written,
 } from '../core/store.ts';
 import { compareTexts } from './listing.ts';
 import { createRunIndex, type StoredRun } from './memory-index.ts';
+import { memoryWorkers } from './memory-workers.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
 
 export interface InMemoryStoreOptions extends RetentionOptions {
@@ -43,6 +45,7 @@ export class InMemoryStore implements Store {
   /** By run, then by call and stop. */
   readonly #records = new Map<string, Map<string, StoredRecord>>();
   readonly #index = createRunIndex();
+  readonly workers: WorkerStore;
   readonly #now: () => number;
   readonly #sweepIfDue: () => void;
   #isClosed = false;
@@ -50,6 +53,7 @@ export class InMemoryStore implements Store {
   constructor(options: InMemoryStoreOptions = {}) {
     this.id = options.id ?? 'memory';
     this.#now = options.now ?? Date.now;
+    this.workers = memoryWorkers(this.#now, () => this.#runs.values());
     this.#sweepIfDue = sweeper(options, (before) => this.#sweep(before));
   }
 
@@ -66,6 +70,7 @@ export class InMemoryStore implements Store {
       batches: new Set<string>(),
       calls: new Map(),
       places: {},
+      head,
     };
     return this.#write(batch, () => {
       this.#runs.set(runId, run);
@@ -128,6 +133,14 @@ export class InMemoryStore implements Store {
     return this.#index.page(query);
   }
 
+  async record(record: DecisionRecord): Promise<void> {
+    this.#assertOpen();
+    const kept = this.#recordsOf(record.runId);
+    const key = keyOf(record);
+    if (!kept.has(key)) kept.set(key, storedRecord(record, ''));
+    this.#records.set(record.runId, kept);
+  }
+
   /** Forgets everything. Afterwards every call is `store-closed`. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -154,6 +167,7 @@ export class InMemoryStore implements Store {
     run.batches.add(id);
     for (const { toolCallId } of closed) run.calls.delete(toolCallId);
     for (const call of opened) run.calls.set(call.toolCallId, { ...call });
+    run.head = { ...head, workers: [...head.workers] };
     this.#index.move(run, head, this.#now());
   }
 

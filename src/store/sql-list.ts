@@ -57,27 +57,37 @@ const callsOf: Readonly<Record<ListStatus, string | undefined>> = {
   all: '',
 };
 
+/** How a row is found for each run of the page. */
+export type Lookup = (join: 'JOIN' | 'LEFT JOIN', table: string, alias: string, condition: string) => string;
+
+/** For planners that look rows up one by one, as there are few. */
+const plainLookup: Lookup = (join, table, alias, condition) => `${join} ${table} ${alias} ON ${condition}`;
+
+/** For planners that might rather read whole tables: OFFSET keeps them from it. */
+export const lateralLookup: Lookup = (join, table, alias, condition) =>
+  `${join} LATERAL (SELECT * FROM ${table} ${alias} WHERE ${condition} OFFSET 0) AS ${alias} ON TRUE`;
+
 /** @throws `invalid-option` for a limit, offset or cursor that is none. */
-export function* listRuns(query: ListQuery): Work<ListPage> {
+export function* listRuns(query: ListQuery, lookup?: Lookup): Work<ListPage> {
   const start = startOf(query);
-  const runs = runsFrom(yield pageQuery(query, start), query.status).sort(comparePositions);
+  const runs = runsFrom(yield pageQuery(query, start, lookup), query.status).sort(comparePositions);
   const isAll = start === undefined && !query.offset && runs.length <= query.limit;
   if (isAll) return pageOf(query, runs, runs.length);
   const [counted] = yield countQuery(query);
   return pageOf(query, runs, Number(counted?.total));
 }
 
-function pageQuery(query: ListQuery, start: Position | undefined): Query {
+export function pageQuery(query: ListQuery, start: Position | undefined, lookup = plainLookup): Query {
   const wanted = query.limit + 1;
   const offset = query.offset ?? 0;
   const found = foundQuery(query, start, wanted + offset);
   const kinds = callsOf[query.status];
-  const [columns, joins] = kinds === undefined ? ['', ''] : [callColumns, callJoins(kinds)];
+  const [columns, joins] = kinds === undefined ? ['', ''] : [callColumns, callJoins(kinds, lookup)];
   return {
     sql: `WITH page AS (SELECT * FROM (${found.sql}) AS found ORDER BY since DESC, run_id LIMIT ? OFFSET ?)
       SELECT page.since AS listed_since, h.run_id, h.agent_id, h.thread_id, h.resource_id,
         h.suspended_since, h.interrupted_since, h.stalled_since${columns}
-      FROM page JOIN countersign_heads h ON h.run_id = page.run_id${joins}`,
+      FROM page ${lookup('JOIN', 'countersign_heads', 'h', 'h.run_id = page.run_id')}${joins}`,
     params: [...found.params, wanted, offset],
   };
 }
@@ -91,12 +101,13 @@ function countQuery(query: ListQuery): Query {
 const callColumns = `, c.tool_call_id, c.owner_run_id, c.stop, c.kind, c.tool_name, c.since, c.request_seq, c.stop_seq,
         asked.data AS request, paused.data AS suspension`;
 
-function callJoins(kinds: string): string {
+function callJoins(kinds: string, lookup: Lookup): string {
+  const event = (alias: string, condition: string): string =>
+    lookup('LEFT JOIN', 'countersign_events', alias, `${alias}.run_id = c.run_id AND ${condition}`);
   return `
-        LEFT JOIN countersign_calls c ON c.run_id = page.run_id${kinds}
-        LEFT JOIN countersign_events asked ON asked.run_id = c.run_id AND asked.seq = c.request_seq
-        LEFT JOIN countersign_events paused
-          ON paused.run_id = c.run_id AND paused.seq = c.stop_seq AND c.kind = 'suspended'`;
+        ${lookup('LEFT JOIN', 'countersign_calls', 'c', `c.run_id = page.run_id${kinds}`)}
+        ${event('asked', 'asked.seq = c.request_seq')}
+        ${event('paused', `paused.seq = c.stop_seq AND c.kind <> 'held'`)}`;
 }
 
 /** The first places of each branch: enough of them, whichever branch the page comes from. */

@@ -28,7 +28,7 @@ export function* migrate(dialect: Dialect): Work<void> {
     params: [],
   };
   const newest = Number(row?.newest);
-  const migrations = [first(dialect)];
+  const migrations = [first(dialect), second(dialect)];
   if (newest > migrations.length) {
     throw new CountersignError(
       'store-failed',
@@ -118,6 +118,17 @@ function first({ id, clustered }: Dialect): string[] {
       data TEXT NOT NULL
     )`,
     'CREATE INDEX countersign_outcomes_by_end ON countersign_outcomes (ended_at, run_id)',
+  ];
+}
+
+/** Who moves a run that does not wait: few rows, whatever the number of runs that wait. */
+function second({ id, clustered }: Dialect): string[] {
+  return [
+    `CREATE TABLE countersign_workers (
+      worker_id ${id} NOT NULL PRIMARY KEY,
+      beat_at BIGINT NOT NULL
+    )${clustered}`,
+    "CREATE INDEX countersign_heads_moving ON countersign_heads (run_id) WHERE head <> 'waiting'",
   ];
 }
 

@@ -167,21 +167,21 @@ export function* removeRun(batch: Batch, outcome: Outcome, at: number): Work<Wri
 }
 
 /** Why nothing was written: lost, or written before and only the answer was lost. */
-function* refused({ id, runId, ...batch }: Batch, why: 'exists' | 'conflict'): Work<Written> {
+export function* refused({ id, runId, ...batch }: Batch, why: 'exists' | 'conflict'): Work<Written> {
   const [found] = yield { sql: whatIsStored, params: [runId, runId, id, runId, id, runId, id] };
   if (Number(found?.mine) > 0) return { ok: true, version: versionAfter(batch) };
   return { ok: false, why: why === 'exists' || Number(found?.open) > 0 ? why : 'gone' };
 }
 
-function versionAfter(batch: Pick<Batch, 'expectedVersion' | 'events'>): number {
+export function versionAfter(batch: Pick<Batch, 'expectedVersion' | 'events'>): number {
   return batch.expectedVersion + batch.events.length;
 }
 
-function stopsOf(head: HeadRow): Value[] {
+export function stopsOf(head: HeadRow): Value[] {
   return [head.suspendedSince ?? null, head.interruptedSince ?? null, head.stalledSince ?? null];
 }
 
-function isRunning(head: HeadRow): boolean {
+export function isRunning(head: HeadRow): boolean {
   return stopsOf(head).every((since) => since === null);
 }
 
@@ -218,24 +218,35 @@ function* writeIndex({ runId, opened, closed }: Batch): Work<void> {
 }
 
 function* writeRecords({ id, runId, records, outcomes }: Batch): Work<void> {
-  const row = ({ outcome, ...record }: DecisionRecord): Value[] => [
-    runId,
-    record.toolCallId,
-    record.stop,
-    record.agentId,
-    record.decisionId ?? null,
-    record.at,
-    id,
-    outcome === undefined ? null : JSON.stringify(outcome),
-    JSON.stringify(record),
-  ];
-  yield* insert(insertDecisions, records.map(row));
+  yield* insert(
+    insertDecisions,
+    records.map((record) => decisionRow(runId, id, record)),
+  );
   for (const { toolCallId, stop, outcome } of outcomes) {
     yield {
       sql: 'UPDATE countersign_decisions SET outcome = ? WHERE run_id = ? AND tool_call_id = ? AND stop = ?',
       params: [JSON.stringify(outcome), runId, toolCallId, stop],
     };
   }
+}
+
+export function decisionRow(runId: string, batch: string, { outcome, ...record }: DecisionRecord): Value[] {
+  return [
+    runId,
+    record.toolCallId,
+    record.stop,
+    record.agentId,
+    record.decisionId ?? null,
+    record.at,
+    batch,
+    outcome === undefined ? null : JSON.stringify(outcome),
+    JSON.stringify(record),
+  ];
+}
+
+/** A record that no batch brings. Once. */
+export function* addRecord(record: DecisionRecord): Work<void> {
+  yield* insert(insertDecisions, [decisionRow(record.runId, '', record)]);
 }
 
 /** @param after the version up to which the events are known. */

@@ -1,11 +1,25 @@
 import { CountersignError } from '../core/errors.ts';
 import type { Outcome } from '../core/event.ts';
-import type { Batch, EndedRun, ListPage, ListQuery, OpenRun, Store, Written } from '../core/store.ts';
+import type {
+  Batch,
+  DecisionRecord,
+  EndedRun,
+  ListPage,
+  ListQuery,
+  OpenRun,
+  Store,
+  WorkerStore,
+  Written,
+} from '../core/store.ts';
 import { groupWrites, type WriteGroup } from './group.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
-import { appendToRun, createRun, loadRun, removeRun, sweepEnded, type Work } from './sql.ts';
+import { addRecord, appendToRun, createRun, loadRun, removeRun, sweepEnded, type Work } from './sql.ts';
 import { listRuns } from './sql-list.ts';
+import { abandonedRuns, beat, claimedRuns, deadWorkers, retire } from './sql-workers.ts';
 import { openSqlite, type SqliteDatabase } from './sqlite-database.ts';
+
+/** The operating system's clock in milliseconds, as SQLite reads it. */
+const clock = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
 /** Runs that one sweep forgets: it holds up the event loop. */
 const sweptAtOnce = 200;
@@ -84,6 +98,19 @@ export class SQLiteStore implements Store {
     return this.#opened().run(listRuns(query));
   }
 
+  async record(record: DecisionRecord): Promise<void> {
+    await this.#relaxed(() => addRecord(record));
+  }
+
+  readonly workers: WorkerStore = {
+    beat: (worker) => this.#relaxed(() => beat(worker, clock)),
+    dead: async (workers, lease) => this.#opened().run(deadWorkers(workers, lease, clock)),
+    claimed: async (worker) => this.#opened().run(claimedRuns(worker)),
+    abandoned: async (lease, limit, agentIds) =>
+      this.#opened().run(abandonedRuns(lease, limit, agentIds, clock)),
+    retire: (worker) => this.#relaxed(() => retire(worker, clock)),
+  };
+
   /** Commits what was given before, then closes the file. Afterwards every call is `store-closed`. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
@@ -96,6 +123,11 @@ export class SQLiteStore implements Store {
     const database = this.#opened();
     const full = this.#isStrict || batch.durability === 'full';
     return this.#writes.add({ run: () => database.run(work()), full });
+  }
+
+  async #relaxed(work: () => Work<void>): Promise<void> {
+    const database = this.#opened();
+    await this.#writes.add({ run: () => database.run(work()), full: this.#isStrict });
   }
 
   #sweep(before: number): boolean {

@@ -1,11 +1,16 @@
-/** The leg of a decision that is repeated after its run has ended: told from the records alone. */
+/** The leg of someone who comes when the run has ended: told from what is kept of it. */
+import type { CallDecided } from '../core/event.ts';
 import type { Listener, RunLog } from '../core/log.ts';
 import type { Call, Run } from '../core/state.ts';
 import type { DecisionRecord, EndedRun } from '../core/store.ts';
 import { type Leg, openLeg } from './leg.ts';
 
-/** A leg that replays the recorded call with its outcome, and then the end of the run. */
-export function endedLeg(ended: EndedRun, record: DecisionRecord, warn: (message: string) => void): Leg {
+/** A leg that replays a recorded call with its outcome, if one is meant, and then the end of the run. */
+export function endedLeg(
+  ended: EndedRun,
+  record: DecisionRecord | undefined,
+  warn: (message: string) => void,
+): Leg {
   const listeners = new Set<Listener>();
   const refuse = (): never => {
     throw new Error('An ended run takes no more events.');
@@ -16,6 +21,8 @@ export function endedLeg(ended: EndedRun, record: DecisionRecord, warn: (message
     stored: true,
     commit: refuse,
     refresh: async () => {},
+    claimedAt: () => 0,
+    record: refuse,
     listen(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -24,15 +31,35 @@ export function endedLeg(ended: EndedRun, record: DecisionRecord, warn: (message
     fail: refuse,
   };
   const leg = openLeg(log, {}, warn);
-  leg.begin([record.toolCallId]);
+  leg.begin(record ? [record.toolCallId] : []);
   for (const listener of listeners) listener.onGone(ended);
   return leg;
 }
 
-/** As much of the run as the record still knows: its one call, not yet settled. */
-function runOf({ runId, agentId, at }: EndedRun, record: DecisionRecord): Run {
-  const { toolCallId, toolName, fingerprint, args = null, stop } = record;
-  const call: Call = {
+/** As much of the run as is still known: at most its one recorded call, not yet settled. */
+function runOf({ runId, agentId, at, outcome }: EndedRun, record: DecisionRecord | undefined): Run {
+  const call = record && callOf(record, at);
+  return {
+    started: {
+      type: 'run-started',
+      runId,
+      at,
+      agentId,
+      messageId: outcome.messageId ?? '',
+      messages: [],
+      options: { maxSteps: 1, maxRetries: 0, toolCallConcurrency: 1 },
+      context: {},
+      missing: [],
+    },
+    length: 0,
+    steps: [],
+    calls: new Map(call ? [[call.toolCallId, call]] : []),
+  };
+}
+
+function callOf(record: DecisionRecord, at: number): Call {
+  const { runId, toolCallId, toolName, fingerprint, args = null, stop } = record;
+  return {
     request: {
       type: 'call-requested',
       runId,
@@ -54,22 +81,13 @@ function runOf({ runId, agentId, at }: EndedRun, record: DecisionRecord): Run {
     stop,
     since: at,
     attempts: 1,
-    decisions: [],
+    decisions: decisionsOf(record),
   };
-  return {
-    started: {
-      type: 'run-started',
-      runId,
-      at,
-      agentId,
-      messageId: '',
-      messages: [],
-      options: { maxSteps: 1, maxRetries: 0, toolCallConcurrency: 1 },
-      context: {},
-      missing: [],
-    },
-    length: 0,
-    steps: [],
-    calls: new Map([[toolCallId, call]]),
-  };
+}
+
+function decisionsOf({ verdict, ...record }: DecisionRecord): CallDecided[] {
+  if (verdict === 'cancel' || verdict === 'ran-twice') return [];
+  const { runId, toolCallId, stop, at, fingerprint, reason, by } = record;
+  const facts = { ...(reason === undefined ? {} : { reason }), ...(by ? { by } : {}) };
+  return [{ type: 'call-decided', runId, toolCallId, stop, at, verdict, fingerprint, ...facts }];
 }

@@ -1,11 +1,11 @@
 /**
  * Owns the life of one leg: what its caller is told from `start` to `finish`. A leg listens to the run's log and
- * never drives it, so a reader that goes away changes nothing (DESIGN §5). It ends when the run waits for a person
+ * never drives it, so a reader that goes away changes nothing. It ends when the run waits for a person
  * or has ended, or when a call that it announced is decided.
  */
 import { CountersignError, type ErrorCode, isCountersignError } from '../core/errors.ts';
 import type { Event } from '../core/event.ts';
-import type { RunLog } from '../core/log.ts';
+import type { Change, RunLog } from '../core/log.ts';
 import { headOf, totalUsage } from '../core/next.ts';
 import { isSettled, lastStep, type Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
@@ -37,6 +37,8 @@ export interface Leg {
   readonly ended: Promise<LegEnd>;
   /** Begins at once, with what the run is now: for the first leg, and to follow what was decided before. */
   begin(settles?: readonly string[]): void;
+  /** Begins with what happened before: an observer's leg. */
+  replay(changes: readonly [Change, ...Change[]]): void;
   /** Begins when this event is stored. */
   beginAt(isFirst: (event: Event) => boolean): void;
   /** Ends without having begun: the decision was refused. */
@@ -51,6 +53,8 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
   const notify = legCallbacks(callbacks, warn);
   let isFirst: (event: Event) => boolean = () => false;
   let begun = false;
+  /** It goes on when what it announced is decided: nobody else tells it what follows. */
+  let isObserver = false;
   let text = '';
   let end: LegEnd | undefined;
   let resolveEnded: (end: LegEnd) => void = () => {};
@@ -72,6 +76,7 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
     facts: Pick<LegEnd, 'error'> & { decided?: true } = {},
   ): void => {
     const { decided, error } = facts;
+    narration.closeTexts();
     if (error) {
       emit(chunk(runId, 'error', { error }));
       notify.error(error);
@@ -84,7 +89,7 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
         finishReason,
         stepResult: { reason: finishReason, isContinued: false },
         output: { usage: totalUsage(run), steps },
-        metadata: {},
+        metadata: { version: run.length },
         ...(decided ? { decided } : {}),
       }),
     );
@@ -106,6 +111,24 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
     }
   };
 
+  const tell = (changes: readonly Change[]): void => {
+    for (const { event, run } of changes) {
+      const isDecided = event.type === 'call-decided' && narration.hasAnnounced(event.toolCallId, event.stop);
+      if (isDecided && !isObserver) {
+        finish(run, 'suspended', { decided: true });
+        return;
+      }
+      if (event.type === 'step-started' && narration.hasPassedOn(event.step)) {
+        finish(run, 'error', { error: takenOverError(run) });
+        return;
+      }
+      narration.tell(event, run);
+    }
+    const run = changes.at(-1)?.run ?? log.run;
+    narration.closeSteps(run);
+    finishIfAtRest(run);
+  };
+
   const begin = (run: Run, settles: readonly string[]): void => {
     begun = true;
     narration.begin(run, settles);
@@ -113,6 +136,11 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
 
   /** The run ended elsewhere: what of it this leg still owes is told from the records. */
   const finishFromRecords = ({ outcome, records }: EndedRun): void => {
+    const step = lastStep(log.run);
+    if (step?.state === 'claimed' && narration.hasPassedOn(step.index)) {
+      finish(log.run, 'error', { error: takenOverError(log.run) });
+      return;
+    }
     for (const { toolCallId, outcome: recorded } of records) {
       const call = log.run.calls.get(toolCallId);
       if (!call || !recorded || isSettled(call) || !narration.hasShown(toolCallId)) continue;
@@ -129,22 +157,15 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
   };
 
   const stopListening = log.listen({
-    onEvents(events, run) {
+    onChanges(changes) {
       let told = 0;
       if (!begun) {
-        told = events.findIndex(isFirst) + 1;
-        if (told === 0) return;
-        const first = events[told - 1] as Event;
-        begin(run, 'toolCallId' in first ? [first.toolCallId] : []);
+        told = changes.findIndex(({ event }) => isFirst(event)) + 1;
+        const first = changes[told - 1];
+        if (first === undefined) return;
+        begin(first.run, 'toolCallId' in first.event ? [first.event.toolCallId] : []);
       }
-      for (const event of events.slice(told)) {
-        if (event.type === 'call-decided' && narration.hasAnnounced(event.toolCallId, event.stop)) {
-          return finish(run, 'suspended', { decided: true });
-        }
-        narration.tell(event, run);
-      }
-      narration.closeSteps(run);
-      finishIfAtRest(run);
+      tell(changes.slice(told));
     },
     onPassing(passing) {
       if (begun) narration.pass(passing, log.run);
@@ -172,8 +193,12 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
     ended,
     begin(settles = []) {
       begin(log.run, settles);
-      narration.closeSteps(log.run);
-      finishIfAtRest(log.run);
+      tell([]);
+    },
+    replay([first, ...rest]) {
+      isObserver = true;
+      begin(first.run, []);
+      tell(rest);
     },
     beginAt(first) {
       isFirst = first;
@@ -191,13 +216,13 @@ function sizeOf(item: Chunk): number {
     case 'tool-call-delta':
       return 100 + item.payload.argsTextDelta.length;
     case 'tool-call':
-      return 200 + JSON.stringify(item.payload.args).length;
+      return 200 + lengthOf(item.payload.args);
     case 'tool-result':
-      return 200 + JSON.stringify(item.payload.result).length;
+      return 200 + lengthOf(item.payload.result);
     case 'tool-output':
-      return 200 + JSON.stringify(item.payload.output).length;
+      return 200 + lengthOf(item.payload.output);
     default:
-      return 'data' in item ? 200 + JSON.stringify(item.data).length : 500;
+      return 'data' in item ? 200 + lengthOf(item.data) : 500;
   }
 }
 
@@ -207,6 +232,23 @@ function failedError(run: Run, error: { code: string; message: string }): Counte
     runId,
     agentId,
   });
+}
+
+function lengthOf(value: unknown): number {
+  return JSON.stringify(value)?.length ?? 0;
+}
+
+function takenOverError(run: Run): CountersignError {
+  const { runId, agentId } = run.started;
+  return new CountersignError(
+    'taken-over',
+    'Another worker asks the model again; what was passed on is void.',
+    {
+      runId,
+      agentId,
+      todo: 'observe({ runId }) follows the run.',
+    },
+  );
 }
 
 function stalledError(run: Run): CountersignError {

@@ -5,6 +5,7 @@
 import type { Event } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import type { Passing } from '../core/log.ts';
+import type { ResponseDelta } from '../core/model.ts';
 import { type Call, isSettled, lastStep, openCalls, type Run, type Step } from '../core/state.ts';
 import type { Chunk } from './chunk.ts';
 import {
@@ -25,6 +26,10 @@ export interface Narrator {
   closeSteps(run: Run): void;
   pass(passing: Passing, run: Run): void;
   showOutcome(call: Call): void;
+  /** The ends of texts of which the rest will not come. */
+  closeTexts(): void;
+  /** Whether the leg passed on parts of a response that is now asked for again. */
+  hasPassedOn(step: number): boolean;
   hasShown(toolCallId: string): boolean;
   /** Whether this leg announced that the call waits at this stop. */
   hasAnnounced(toolCallId: string, stop: number): boolean;
@@ -42,6 +47,8 @@ export function narrator(
   /** The step whose response this leg has seen from its beginning, and whether its text came in deltas. */
   let watchedStep: number | undefined;
   let streamed = false;
+  let passedOn = false;
+  const openTexts = new Map<string, 'text-end' | 'reasoning-end'>();
 
   const showCall = (call: Call, replayed: boolean): void => {
     if (shown.has(call.toolCallId)) return;
@@ -55,6 +62,17 @@ export function narrator(
     if (call.state === 'held' || call.state === 'suspended') announced.add(`${call.stop} ${call.toolCallId}`);
     showCall(call, true);
     emit(outcome);
+  };
+
+  const noteText = ({ type, payload }: ResponseDelta): void => {
+    if (type === 'text-start') openTexts.set(payload.id, 'text-end');
+    else if (type === 'reasoning-start') openTexts.set(payload.id, 'reasoning-end');
+    else if (type === 'text-end' || type === 'reasoning-end') openTexts.delete(payload.id);
+  };
+
+  const closeTexts = (): void => {
+    for (const [id, type] of openTexts) emit(chunk(runId, type, { id }));
+    openTexts.clear();
   };
 
   const closeSteps = (run: Run): void => {
@@ -83,6 +101,7 @@ export function narrator(
           closeSteps(run);
           watchedStep = event.step;
           streamed = false;
+          passedOn = false;
           emit(stepStartChunk(run, event));
           break;
         case 'step-finished':
@@ -116,11 +135,15 @@ export function narrator(
       } else {
         const step = lastStep(run);
         if (step?.state !== 'claimed' || step.index !== watchedStep) return;
+        passedOn = true;
+        noteText(passing);
         if (!passing.type.startsWith('tool-')) streamed = true;
         emit({ type: passing.type, runId, from: 'AGENT', payload: passing.payload } as Chunk);
       }
     },
     showOutcome,
+    closeTexts,
+    hasPassedOn: (step) => step === watchedStep && passedOn,
     hasShown: (toolCallId) => shown.has(toolCallId),
     hasAnnounced: (toolCallId, stop) => announced.has(`${stop} ${toolCallId}`),
   };

@@ -3,12 +3,11 @@ import type { CountersignError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Message } from '../core/message.ts';
 import { totalUsage } from '../core/next.ts';
-import type { SuspendPayload } from '../core/policy.ts';
 import { messagesOf } from '../core/prompt.ts';
 import type { Readable } from './buffer.ts';
 import type { Chunk, FinishReason, StepResult, ToolCallChunk, ToolResultChunk } from './chunk.ts';
 import type { Leg, LegEnd } from './leg.ts';
-import { stepResults, stopPayloads, totalText } from './result.ts';
+import { stepResults, totalText, type WaitingCall, waitingCallsOf } from './result.ts';
 
 /**
  * What `stream`, `approveToolCall`, `declineToolCall`, `resumeStream` and `continueRun` return. `text`, `textStream`,
@@ -33,11 +32,13 @@ export interface AgentStream {
   readonly steps: Promise<readonly StepResult[]>;
   readonly usage: Promise<JsonObject>;
   /** The first of `suspendPayloads`; undefined when nothing waits. */
-  readonly suspendPayload: Promise<SuspendPayload>;
+  readonly suspendPayload: Promise<WaitingCall | undefined>;
   /** All calls that wait for a decision, in the order of the model. */
-  readonly suspendPayloads: Promise<readonly SuspendPayload[]>;
+  readonly suspendPayloads: Promise<readonly WaitingCall[]>;
   /** The run's whole conversation: its input and what it added. */
   readonly messages: Promise<readonly Message[]>;
+  /** How many events the run had when the leg ended: where `observe({ afterEvent })` goes on. */
+  readonly version: Promise<number>;
   /** Resolves when the leg has ended. */
   consumeStream(): Promise<void>;
 }
@@ -52,7 +53,7 @@ interface Collected {
   readonly steps: readonly StepResult[];
   readonly usage: JsonObject;
   readonly messages: readonly Message[];
-  readonly suspendPayloads: readonly SuspendPayload[];
+  readonly suspendPayloads: readonly WaitingCall[];
 }
 
 /** What `generate` and its companions return. Look at `finishReason`: 'suspended' means that a person must act. */
@@ -61,7 +62,7 @@ export type AgentOutput = Collected &
     | {
         readonly finishReason: 'suspended';
         /** The first call that waits. */
-        readonly suspendPayload: SuspendPayload;
+        readonly suspendPayload: WaitingCall;
         readonly error?: undefined;
         /** A call that this leg announced was decided: the decision's own leg goes on. */
         readonly decided?: true;
@@ -133,13 +134,16 @@ export function streamOf(leg: Leg): AgentStream {
       return after(({ run }) => totalUsage(run));
     },
     get suspendPayload() {
-      return after(({ run }) => stopPayloads(run)[0]);
+      return after(({ run }) => waitingCallsOf(run)[0]);
     },
     get suspendPayloads() {
-      return after(({ run }) => stopPayloads(run));
+      return after(({ run }) => waitingCallsOf(run));
     },
     get messages() {
       return after(({ run }) => messagesOf(run));
+    },
+    get version() {
+      return after(({ run }) => run.length);
     },
     async consumeStream() {
       await leg.ended;
@@ -151,7 +155,7 @@ export function streamOf(leg: Leg): AgentStream {
 export async function outputOf(leg: Leg): Promise<AgentOutput> {
   const { run, finishReason, error, decided } = await leg.ended;
   if (error && error.code !== 'run-stalled') throw error;
-  const payloads = stopPayloads(run);
+  const payloads = waitingCallsOf(run);
   return {
     runId: leg.runId,
     messageId: leg.messageId,

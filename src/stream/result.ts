@@ -1,7 +1,9 @@
 /** What a run amounts to so far, for callers: its steps and where it waits. Pure. */
 import type { JsonObject } from '../core/json.ts';
 import { textOf } from '../core/message.ts';
-import { type Call, isSettled, openCalls, type Run, type Step } from '../core/state.ts';
+import { waitingCalls } from '../core/next.ts';
+import type { SuspendPayload } from '../core/policy.ts';
+import { type Call, isSettled, type Run, type Step } from '../core/state.ts';
 import {
   type ApprovalPayload,
   type CallPayload,
@@ -57,11 +59,27 @@ export function stopPayload(call: Call): StopPayload {
   };
 }
 
-/** All calls that wait for a decision, in the order of the model. */
-export function stopPayloads(run: Run): StopPayload[] {
-  return openCalls(run)
-    .filter((call) => call.state === 'held' || call.state === 'suspended')
-    .map(stopPayload);
+/** A call that waits for a person. */
+export interface WaitingCall extends CallPayload {
+  readonly state: 'held' | 'suspended' | 'interrupted';
+  /** True: approve or decline. False: resume with data or decline, or, interrupted, say what happened. */
+  readonly requiresApproval: boolean;
+  readonly stop: number;
+  readonly fingerprint: string;
+  /** JSON Schema, as a JSON string, of what decides or resumes. */
+  readonly resumeSchema?: string;
+  /** What the tool gave to `suspend()`. */
+  readonly suspendPayload?: SuspendPayload;
+}
+
+/** All calls that wait for a person, in the order of the model. */
+export function waitingCallsOf(run: Run): WaitingCall[] {
+  return waitingCalls(run).map((call) => {
+    const state = call.state as WaitingCall['state'];
+    if (state !== 'interrupted') return { ...stopPayload(call), state, requiresApproval: state === 'held' };
+    const { stop, request } = call;
+    return { ...callPayload(call), state, stop, fingerprint: request.fingerprint, requiresApproval: false };
+  });
 }
 
 /** Whether a step has its response and nothing of it is open. */

@@ -6,6 +6,7 @@ export {
   type ProviderName,
   promptRules,
 } from './check-prompt.ts';
+export { type CrashPoint, type CrashStore, type CrashStoreOptions, crashStore } from './crash-store.ts';
 export { type FakeClock, fakeClock } from './fake-clock.ts';
 export {
   type Script,
@@ -16,4 +17,5 @@ export {
   type ScriptStep,
   scriptedModel,
 } from './scripted-model.ts';
+export { storeAround } from './store-around.ts';
 export { type StoreContract, storeContract, type TestFunctions } from './store-contract.ts';

@@ -25,6 +25,8 @@ function worse(change: (store: Store) => Partial<Store>): StoreContract['open'] 
       remove: (batch, outcome, at) => store.remove(batch, outcome, at),
       load: (runId, after) => store.load(runId, after),
       list: (query) => store.list(query),
+      record: (record) => store.record(record),
+      workers: store.workers,
       close: () => store.close(),
     };
     return { ...methods, ...change(store) };
@@ -179,6 +181,50 @@ describe('the contract reports a store that', () => {
         list: (query) => store.list(query).catch(() => store.list({ status: 'all', limit: 10 })),
       }),
       ['a limit, offset or cursor that is none is refused as an invalid option'],
+    ],
+    'takes a second record of one key': [
+      (store) => ({ record: (record) => store.record({ ...record, stop: record.stop - Math.random() }) }),
+      ['a record that no batch brings is kept once, also after the removal'],
+    ],
+    'loses late records': [
+      () => ({ record: async () => {} }),
+      [
+        'a record that no batch brings is kept once, also after the removal',
+        'of records of one key at once the first stays, and batches go on',
+      ],
+    ],
+    'never finds anybody dead': [
+      (store) => ({ workers: { ...store.workers, dead: async () => [] } }),
+      [
+        'a worker is dead that never beat, or not for the lease',
+        'a worker that retired is dead, and one that beats again lives',
+      ],
+    ],
+    'finds everybody dead': [
+      (store) => ({ workers: { ...store.workers, dead: async (workers) => workers } }),
+      ['the lease goes by the clock of the database, not by that of a process'],
+    ],
+    'gives up the runs of the living': [
+      (store) => ({
+        workers: { ...store.workers, abandoned: (_, limit) => store.workers.abandoned(0, limit) },
+      }),
+      ['runs are abandoned that are runnable or have claims of the dead, and no others'],
+    ],
+    'tells of more abandoned runs than were asked for': [
+      (store) => ({
+        workers: { ...store.workers, abandoned: (lease) => store.workers.abandoned(lease, 1000) },
+      }),
+      ['abandoned runs come in one order, and not more than are asked for'],
+    ],
+    'takes the claims of others for its own': [
+      (store) => ({
+        workers: {
+          ...store.workers,
+          claimed: async () =>
+            (await store.list({ status: 'running', limit: 100 })).runs.map((run) => run.runId),
+        },
+      }),
+      ['the runs with claims of a worker are its own'],
     ],
     'forgets records with the run': [
       (store) => ({

@@ -7,6 +7,7 @@ import { keptChecks } from './store-contract-kept.ts';
 import { listChecks } from './store-contract-list.ts';
 import { pageChecks } from './store-contract-page.ts';
 import { raceChecks } from './store-contract-race.ts';
+import { workerChecks } from './store-contract-workers.ts';
 import { writeChecks } from './store-contract-write.ts';
 
 export interface StoreContract {
@@ -39,6 +40,7 @@ export const storeChecks: readonly StoreCheck[] = [
   ...listChecks,
   ...pageChecks,
   ...keptChecks,
+  ...workerChecks,
 ];
 
 /**

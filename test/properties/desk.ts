@@ -1,4 +1,5 @@
 /** Two workers on one store, with real agents whose model and tools wait until the schedule lets them go on. */
+import { storeAround } from 'countersign/testing';
 import { type Event, eventFrom } from '../../src/core/event.ts';
 import { fold } from '../../src/core/run.ts';
 import type { Run } from '../../src/core/state.ts';
@@ -125,14 +126,10 @@ function recording(inner: Store, recorded: Event[]): Store {
     if (answer.ok) recorded.push(...batch.events.map(eventFrom));
     return answer;
   };
-  return {
-    id: inner.id,
+  return storeAround(inner, {
     persistent: true,
     create: (batch) => keep(batch, inner.create(batch)),
     append: (batch) => keep(batch, inner.append(batch)),
     remove: (batch, outcome, at) => keep(batch, inner.remove(batch, outcome, at)),
-    load: (id, after) => inner.load(id, after),
-    list: (query) => inner.list(query),
-    close: () => inner.close(),
-  };
+  });
 }

@@ -1,4 +1,4 @@
-/** The invariants of DESIGN §2, told from the list of events alone where that is possible. Each throws. */
+/** The invariants of SPEC.md, told from the list of events alone where that is possible. Each throws. */
 import { deepStrictEqual, fail, ok, strictEqual } from 'node:assert/strict';
 import type { CallDecided, Event } from '../../src/core/event.ts';
 import { type Head, headOf, next, riders } from '../../src/core/next.ts';
@@ -143,6 +143,10 @@ function checkStored({ run, index, head, records, events, stored }: World): void
 export function checkAnswer({ before, request, code }: Answered): void {
   const { toolCallId, verdict, stop, fingerprint, decisionId } = request;
   if (toolCallId === undefined) return;
+  // An id means one decision of the run: sent for another call or with another word it decides nothing.
+  const others = [...before.calls.values()].flatMap(({ decisions }) => decisions);
+  const isTaken = decisionId !== undefined && others.some((other) => other.decisionId === decisionId);
+  if (isTaken && code === 'already-decided') return;
   const call = before.calls.get(toolCallId);
   if (call === undefined) {
     strictEqual(code, 'call-not-found');
@@ -151,7 +155,9 @@ export function checkAnswer({ before, request, code }: Answered): void {
   const at = stop ?? Math.max(1, call.stop);
   const earlier = call.decisions.find((decision) => decision.stop === at);
   if (earlier) {
-    const same = decisionId !== undefined && earlier.decisionId === decisionId && earlier.verdict === verdict;
+    const isYes = (word: string): boolean => word === 'approve' || word === 'resume';
+    const sameWord = earlier.verdict === verdict || (isYes(earlier.verdict) && isYes(verdict));
+    const same = decisionId !== undefined && earlier.decisionId === decisionId && sameWord;
     strictEqual(code, same ? 'repeated' : 'already-decided');
     return;
   }

@@ -1,4 +1,4 @@
-/** Random schedules on the pure functions: no order of moves breaks an invariant of DESIGN §2. */
+/** Random schedules on the pure functions: no order of moves breaks an invariant of SPEC.md. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { eventFrom, eventText } from '../../src/core/event.ts';

@@ -210,7 +210,11 @@ function givenBack(run: Run, holder: Holder, type: 'call-released' | 'call-inter
   if (step && isMine(step.claim, holder)) return [stepReleased(step.index)];
   return openCalls(run)
     .filter((call) => isMine(call.claim, holder))
-    .map(({ toolCallId }) => ({ type, runId, at: 0, toolCallId }));
+    .map(({ toolCallId }) =>
+      type === 'call-interrupted'
+        ? { type, runId, at: 0, toolCallId, startedAt: 0 }
+        : { type, runId, at: 0, toolCallId },
+    );
 }
 
 function tryDecision(world: World, move: Extract<Move, { type: 'decide' }>): Proposal | undefined {
@@ -265,6 +269,7 @@ function requestOf(world: World, move: Extract<Move, { type: 'decide' }>): Decis
     by: { id: `reviewer ${move.reviewer}` },
     ...(move.decisionId > 0 ? { decisionId: `decision ${move.decisionId}` } : {}),
     ...(move.verdict === 'resume' ? { data: { answer: move.choice } } : {}),
+    ...(move.verdict === 'resolve' ? { resolution: 'run-again' } : {}),
     ...(move.verdict === 'decline' ? { reason: 'no' } : {}),
   };
 }

@@ -2,6 +2,7 @@
 import type { Path } from './coverage-paths.ts';
 
 export type Cell =
+  /** A path from the root of the repository. */
   | { readonly type: 'test'; readonly file: string }
   | { readonly type: 'issue'; readonly name: string }
   | { readonly type: 'does not apply'; readonly why: string };
@@ -9,9 +10,9 @@ export type Cell =
 /** A path that is missing is an empty cell. */
 export type Row = Readonly<Partial<Record<Path, Cell>>>;
 
-/** A file of this folder, without `.test.ts`. */
+/** A file of this folder, or one named by its path from the root of the repository, without `.test.ts`. */
 export function test(name: string): Cell {
-  return { type: 'test', file: `${name}.test.ts` };
+  return { type: 'test', file: `${name.includes('/') ? name : `test/scenarios/${name}`}.test.ts` };
 }
 
 /** The issue that will fill the cell. */

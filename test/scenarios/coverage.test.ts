@@ -1,21 +1,19 @@
 /** The table K × path is complete, true to the files it names, and what SPEC.md shows. */
 import { existsSync, readFileSync } from 'node:fs';
 import * as main from 'countersign';
+import * as libsql from 'countersign/libsql';
+import * as postgres from 'countersign/postgres';
 import * as sqlite from 'countersign/sqlite';
+import * as testing from 'countersign/testing';
 import { expect, test } from 'vitest';
-import {
-  coverage,
-  type KindOfFault,
-  kindsOfFault,
-  pathsOfExports,
-  pathsOfMethods,
-  renderCoverage,
-} from './coverage.ts';
+import { coverage, type KindOfFault, kindsOfFault } from './coverage.ts';
 import type { Row } from './coverage-cells.ts';
+import { pathsOfExports, pathsOfMethods } from './coverage-exports.ts';
 import { type Path, type PathFacts, paths } from './coverage-paths.ts';
+import { renderCoverage } from './coverage-render.ts';
 
-const fileOf = (name: string): URL => new URL(name, import.meta.url);
-const specification = fileOf('../../SPEC.md');
+const fileOf = (path: string): URL => new URL(`../../${path}`, import.meta.url);
+const specification = fileOf('SPEC.md');
 const allPaths = Object.entries(paths) as [Path, PathFacts][];
 
 /** What is wrong with the cells of one kind. */
@@ -44,18 +42,22 @@ test('an empty cell, a missing file, a file without the scenario and a file that
   const { stream: _stream, ...row } = coverage.K1;
   expect(problemsOf('K1', row)).toEqual(['K1 × stream is empty']);
   const continuedBy = (file: string): string[] =>
-    problemsOf('K12', { ...coverage.K12, continueRun: { type: 'test', file } });
-  expect(continuedBy('nothing.test.ts')).toEqual(['K12 × continueRun: there is no nothing.test.ts']);
+    problemsOf('K12', { ...coverage.K12, continueRun: { type: 'test', file: `test/scenarios/${file}` } });
+  expect(continuedBy('nothing.test.ts')).toEqual([
+    'K12 × continueRun: there is no test/scenarios/nothing.test.ts',
+  ]);
   expect(continuedBy('k20-declined.test.ts')).toEqual([
-    'K12 × continueRun: k20-declined.test.ts has no scenario: K12',
+    'K12 × continueRun: test/scenarios/k20-declined.test.ts has no scenario: K12',
   ]);
   expect(continuedBy('bad-input.test.ts')).toEqual([
-    'K12 × continueRun: bad-input.test.ts does not go this way',
+    'K12 × continueRun: test/scenarios/bad-input.test.ts does not go this way',
   ]);
 });
 
 test('every export of the package and every method of Agent is mapped to its paths', () => {
-  const exported = [...Object.keys(main), ...Object.keys(sqlite)].toSorted();
+  const exported = [main, libsql, postgres, sqlite, testing]
+    .flatMap((entry) => Object.keys(entry))
+    .toSorted();
   expect(Object.keys(pathsOfExports).toSorted()).toEqual(exported);
   const methods = Object.getOwnPropertyNames(main.Agent.prototype).filter((name) => name !== 'constructor');
   expect(Object.keys(pathsOfMethods).toSorted()).toEqual(methods.toSorted());

@@ -1,9 +1,9 @@
 /**
  * Owns the table K × path: for each kind of fault and each path of the product, the test that shows it impossible
- * there, what will show it, or why it cannot occur. SPEC.md carries it as `renderCoverage` makes it.
+ * there, what will show it, or why it cannot occur. SPEC.md shows it.
  */
-import { cells, doesNotApply, issue, type Row, test } from './coverage-cells.ts';
-import { type Path, paths } from './coverage-paths.ts';
+import { type Cell, cells, doesNotApply, issue, type Row, test } from './coverage-cells.ts';
+import type { Path } from './coverage-paths.ts';
 
 export const kindsOfFault = {
   K1: 'A declined, undecided or malformed decision still executes',
@@ -31,91 +31,144 @@ export const kindsOfFault = {
 export type KindOfFault = keyof typeof kindsOfFault;
 
 const faces = ['stream', 'generate'] as const;
-const kept = ['in-memory store', 'SQLite store', 'warm', 'cold'] as const;
+const kept = ['in-memory store', 'SQLite store', 'LibSQL', 'PostgreSQL', 'warm', 'cold'] as const;
 const tools = ['agent tool', 'dynamic tool', 'AI SDK tool', 'client tool'] as const;
 const world = [...faces, ...kept, ...tools] as const;
 const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const durability = [issue('durability'), 'PostgreSQL', 'LibSQL', 'several processes'] as const;
-const conversations = [
-  issue('conversations'),
-  'toolset',
-  'sub-agent',
-  'memory',
-  'thread decisions',
-  'auto-resume',
-] as const;
+const conversations = [issue('conversations'), 'toolset', 'sub-agent', 'memory', 'auto-resume'] as const;
 const http = [issue('http'), 'HTTP', 'client', 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
-const later = [durability, conversations, http, mcp] as const;
+
+/** The paths that came with durability. */
+function durability(
+  processes: Cell,
+  resolve: Cell,
+  observe: Cell,
+  thread: Cell,
+): readonly (readonly [Cell, Path])[] {
+  return [
+    [processes, 'several processes'],
+    [resolve, 'resolve interrupted'],
+    [observe, 'observe'],
+    [thread, 'thread decisions'],
+  ];
+}
+
+const later = [conversations, http, mcp] as const;
+
+const twoProcesses = test('two-processes');
+const races = test('e2e/race/kinds');
+const interrupted = test('interrupted');
+const neighbours = test('interrupted-neighbours');
+const observed = test('observed');
+const byThread = test('thread-decisions');
+const afterThread = test('thread-decisions-after');
+const laterOn = issue('conversations');
+const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
 export const coverage: Readonly<Record<KindOfFault, Row>> = {
-  K1: cells([test('k01-declined-never-executes'), ...today], ...later),
-  K2: cells([test('k02-wrong-decision'), ...today], ...later),
+  K1: cells(
+    [test('k01-declined-never-executes'), ...today],
+    ...durability(twoProcesses, interrupted, observed, byThread),
+    ...later,
+  ),
+  K2: cells(
+    [test('k02-wrong-decision'), ...today],
+    ...durability(twoProcesses, interrupted, observed, byThread),
+    ...later,
+  ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
     [test('bad-input-model-and-store'), ...others],
+    ...durability(races, interrupted, observed, byThread),
     ...later,
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
     [doesNotApply('it names no call, and is told nothing that a model wrote'), 'continueRun', 'cancelRun'],
+    ...durability(
+      twoProcesses,
+      interrupted,
+      doesNotApply('it is told nothing that a model wrote, and moves nothing'),
+      byThread,
+    ),
     ...later,
   ),
   K5: cells(
     [test('k05-every-path-holds'), ...world, 'approve', 'listSuspendedRuns'],
-    [
-      doesNotApply('whether a call is held was decided and stored before this is called'),
-      'decline',
-      'resume',
-      'continueRun',
-      'cancelRun',
-    ],
+    [decidedBefore, 'decline', 'resume', 'continueRun', 'cancelRun'],
+    ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
     ...later,
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
     [doesNotApply('no call waits in a step whose model call is tried again'), 'continueRun'],
+    ...durability(races, neighbours, observed, afterThread),
     ...later,
   ),
   K7: cells(
     [test('k07-neighbours'), ...world, ...verdicts, 'listSuspendedRuns'],
     [doesNotApply('no call is open in a step whose model call is tried again'), 'continueRun'],
     [doesNotApply('it ends all calls of the run: K17'), 'cancelRun'],
+    ...durability(twoProcesses, neighbours, observed, afterThread),
     ...later,
   ),
-  K8: cells([test('k08-listed-then-moved'), ...today], ...later),
-  K9: cells([issue('conversations'), ...today], ...later),
+  K8: cells(
+    [test('k08-listed-then-moved'), ...today],
+    ...durability(races, interrupted, observed, afterThread),
+    ...later,
+  ),
+  K9: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
     [doesNotApply('no model is asked after it'), 'cancelRun', 'listSuspendedRuns'],
+    ...durability(twoProcesses, neighbours, doesNotApply('no model is asked after it'), afterThread),
     ...later,
   ),
-  K11: cells([issue('conversations'), ...today], ...later),
+  K11: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later),
   K12: cells(
     [test('k12-what-is-stored'), ...faces, ...kept, 'agent tool', 'approve', 'listSuspendedRuns'],
     [test('bad-input'), 'dynamic tool', 'AI SDK tool', 'client tool'],
     [test('bad-input-decisions'), 'resume'],
     [doesNotApply('it stores an event without content'), 'decline', 'continueRun', 'cancelRun'],
+    ...durability(races, neighbours, doesNotApply('it stores nothing'), afterThread),
     ...later,
   ),
   K13: cells(
     [test('k13-nothing-changes'), ...world, ...verdicts, 'continueRun'],
     [doesNotApply('it takes no options and runs no tool'), 'cancelRun', 'listSuspendedRuns'],
+    ...durability(
+      twoProcesses,
+      neighbours,
+      doesNotApply('it takes no options and runs no tool'),
+      afterThread,
+    ),
     ...later,
   ),
   K14: cells(
     [test('k14-same-grammar'), 'stream', ...kept, ...tools, ...verdicts, 'continueRun'],
     [doesNotApply('nothing is streamed'), 'generate', 'listSuspendedRuns'],
     [doesNotApply('it returns no stream; what it does to open ones is K17'), 'cancelRun'],
+    ...durability(
+      twoProcesses,
+      neighbours,
+      observed,
+      doesNotApply('it returns no stream: who wants to follow observes'),
+    ),
     ...later,
   ),
-  K15: cells([issue('http'), ...today], ...later),
+  K15: cells(
+    [issue('http'), ...today],
+    ...durability(issue('http'), issue('http'), issue('http'), issue('http')),
+    ...later,
+  ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],
     [issue('deadlines'), 'resume', 'continueRun'],
+    ...durability(races, neighbours, observed, afterThread),
     ...later,
   ),
   K17: cells(
@@ -130,84 +183,25 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       ...others,
     ],
     [doesNotApply('what cancels a run asks for no tool'), 'dynamic tool', 'AI SDK tool'],
-    [issue('conversations'), 'resume'],
+    [laterOn, 'resume'],
+    ...durability(twoProcesses, neighbours, observed, afterThread),
     ...later,
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
-    [issue('conversations'), 'dynamic tool', 'AI SDK tool', 'client tool', 'approve', 'decline', ...others],
+    [laterOn, 'dynamic tool', 'AI SDK tool', 'client tool', 'approve', 'decline', ...others],
+    ...durability(laterOn, laterOn, laterOn, laterOn),
     ...later,
   ),
-  K19: cells([test('k19-nothing-lingers'), ...today], ...later),
+  K19: cells(
+    [test('k19-nothing-lingers'), ...today],
+    ...durability(races, neighbours, observed, afterThread),
+    ...later,
+  ),
   K20: cells(
     [test('k20-declined'), ...world, ...verdicts],
     [doesNotApply('it declines nothing'), 'continueRun', 'cancelRun', 'listSuspendedRuns'],
+    ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
     ...later,
   ),
 };
-
-/** What the package exports, and the paths that lead through it. A name that is new must be put here. */
-export const pathsOfExports: Readonly<Record<string, readonly Path[] | 'no path'>> = {
-  Agent: ['agent tool', 'dynamic tool', 'AI SDK tool', 'client tool'],
-  Countersign: ['warm', 'cold'],
-  CountersignError: 'no path',
-  InMemoryStore: ['in-memory store'],
-  RequestContext: 'no path',
-  SQLiteStore: ['SQLite store'],
-  createTool: ['agent tool', 'client tool'],
-  fingerprint: 'no path',
-  isCountersignError: 'no path',
-};
-
-export const pathsOfMethods: Readonly<Record<string, readonly Path[] | 'no path'>> = {
-  stream: ['stream'],
-  generate: ['generate'],
-  approveToolCall: ['approve', 'stream'],
-  approveToolCallGenerate: ['approve', 'generate'],
-  declineToolCall: ['decline', 'stream'],
-  declineToolCallGenerate: ['decline', 'generate'],
-  resumeStream: ['resume', 'stream'],
-  resumeGenerate: ['resume', 'generate'],
-  continueRun: ['continueRun', 'stream'],
-  continueRunGenerate: ['continueRun', 'generate'],
-  cancelRun: ['cancelRun'],
-  listSuspendedRuns: ['listSuspendedRuns'],
-};
-
-/** The table as Markdown: what is open today, what comes later, and why some cells have no test. */
-export function renderCoverage(): string {
-  const notes: string[] = [];
-  const noteOf = (text: string): number => {
-    if (!notes.includes(text)) notes.push(text);
-    return notes.indexOf(text) + 1;
-  };
-  const names = Object.keys(paths) as Path[];
-  const table = (columns: readonly Path[]): string[] => [
-    `| | ${columns.join(' | ')} |`,
-    `|---|${columns.map(() => '---|').join('')}`,
-    ...(Object.keys(coverage) as KindOfFault[]).map((kind) => {
-      const rendered = columns.map((path) => {
-        const cell = coverage[kind][path];
-        if (cell === undefined) return '';
-        if (cell.type === 'test') return cell.file.replace(/^(k\d+)-.*|\.test\.ts$/, '$1');
-        return cell.type === 'issue' ? `_${cell.name}_` : `– [${noteOf(cell.why)}]`;
-      });
-      return `| **${kind}** | ${rendered.join(' | ')} |`;
-    }),
-  ];
-  const lines = [
-    ...Object.entries(kindsOfFault).map(([kind, title]) => `- **${kind}** ${title}`),
-    '',
-    'A cell names the file in `test/scenarios/` that fills it (`k01` is the one that begins so), or in italics the issue that will.',
-    '',
-    ...table(names.filter((path) => paths[path].isBuilt)),
-    '',
-    'Later:',
-    '',
-    ...table(names.filter((path) => !paths[path].isBuilt)),
-    '',
-    'Not applicable because:',
-    '',
-  ];
-  return [...lines, ...notes.map((note, index) => `${index + 1}. ${note}`)].join('\n');
-}

@@ -16,7 +16,8 @@ type Verdict = 'approve' | 'decline';
 
 /** Decides at once in the face of the world, by an agent that is given. */
 async function decideBy(agent: Agent, world: World, verdict: Verdict, runId: string): Promise<Told> {
-  const given = { runId, toolCallId: 'call-0-0' };
+  // The stop is named: a client tool's call may be handed out, and wait at the next one, before the other comes.
+  const given = { runId, toolCallId: 'call-0-0', stop: 1 };
   return world.face === 'stream'
     ? readStream(await agent[`${verdict}ToolCall`](given))
     : toldByOutput(await agent[`${verdict}ToolCallGenerate`](given));

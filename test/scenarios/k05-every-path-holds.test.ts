@@ -4,6 +4,7 @@ import { type AgentConfig, createTool, type PolicyCall, type PolicyOption } from
 import { expect } from 'vitest';
 import { approveAndCarryOut, askRefunds, kinds, type Refund, refundInput } from '../support/kinds.ts';
 import { openScene } from '../support/scene.ts';
+import { prepareStages } from '../support/stages.ts';
 import { inBothFaces, inEveryWorld, inOneWorld, worlds } from '../support/world.ts';
 
 /** Who says that the call needs a person. */
@@ -212,11 +213,13 @@ inOneWorld('scenario: K5', 'a tool that is not active is not called, approved or
 });
 
 inOneWorld('scenario: K5', 'the table has every store, temperature and face', async () => {
-  expect(worlds).toHaveLength(12);
-  expect(new Set(worlds.map(({ name }) => name)).size).toBe(12);
+  expect(worlds).toHaveLength(16);
+  expect(new Set(worlds.map(({ name }) => name)).size).toBe(16);
   for (const world of worlds) {
-    const scene = openScene(world, { script: ['Hello.'] });
-    expect(scene.store.persistent).toBe(world.store === 'sqlite');
+    const openStage = await prepareStages(world.store);
+    const scene = openScene(world, { script: ['Hello.'] }, openStage());
+    expect(scene.store.persistent).toBe(world.store !== 'memory');
+    expect(scene.store.id).toMatch(world.store);
     expect(scene.decider() === scene.first).toBe(world.temperature === 'warm');
     expect((await scene.start()).chunks === undefined).toBe(world.face === 'generate');
   }

@@ -1,5 +1,7 @@
 /** K7: the neighbours of a held call are not lost, not blocked and not asked about. */
+
 import { createTool, type Store } from 'countersign';
+import { storeAround } from 'countersign/testing';
 import { expect } from 'vitest';
 import { z } from 'zod';
 import {
@@ -212,16 +214,8 @@ inOneWorld('scenario: K7', 'announced and decided while a slow neighbour still r
 inEveryWorld('scenario: K7', 'nothing of the step runs when the pause cannot be stored', async (open) => {
   const effects: Refund[] = [];
   let looked = 0;
-  const broken = (store: Store): Store => ({
-    id: store.id,
-    persistent: store.persistent,
-    create: () => Promise.reject(new Error('disk full')),
-    append: (batch) => store.append(batch),
-    remove: (batch, outcome, at) => store.remove(batch, outcome, at),
-    load: (runId, after) => store.load(runId, after),
-    list: (query) => store.list(query),
-    close: () => store.close(),
-  });
+  const broken = (store: Store): Store =>
+    storeAround(store, { create: () => Promise.reject(new Error('disk full')) });
   const scene = open({
     script: [{ calls: [callOf('look'), refundCall('a')] }, 'Done.'],
     tools: { ...(kinds[0]!.tools(effects, true) as object), look: freeTool('look', () => ++looked) },

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { resultsIn } from '../support/kinds.ts';
-import { codeOf, temporaryFile } from '../support/scene.ts';
+import { codeOf } from '../support/scene.ts';
+import { temporaryFile } from '../support/stages.ts';
 import { readStream, type Told, toldByOutput } from '../support/told.ts';
 import { openProcess } from '../support/two-processes.ts';
 

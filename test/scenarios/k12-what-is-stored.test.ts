@@ -1,5 +1,7 @@
 /** K12: what is stored is small, faithful, and there before it is announced. */
+
 import { type Batch, createTool, type Store } from 'countersign';
+import { storeAround } from 'countersign/testing';
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { askRefunds, kinds, type Refund, refundCall, resultsIn } from '../support/kinds.ts';
@@ -14,16 +16,11 @@ function measured(store: Store, sizes: number[]): Store {
       return write(batch, ...rest);
     };
   };
-  return {
-    id: store.id,
-    persistent: store.persistent,
+  return storeAround(store, {
     create: sized((batch) => store.create(batch)),
     append: sized((batch) => store.append(batch)),
     remove: sized((batch, outcome, at) => store.remove(batch, outcome, at)),
-    load: (runId, after) => store.load(runId, after),
-    list: (query) => store.list(query),
-    close: () => store.close(),
-  };
+  });
 }
 
 inEveryWorld('scenario: K12', 'a pause costs what it adds, not what came before', async (open) => {

@@ -4,7 +4,7 @@ import { SQLiteStore } from 'countersign/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { approveAndCarryOut, askRefunds, kinds, type Refund } from '../support/kinds.ts';
-import { temporaryFile } from '../support/scene.ts';
+import { temporaryFile } from '../support/stages.ts';
 import { inEveryWorld } from '../support/world.ts';
 
 const years = 365 * 24 * 60 * 60 * 1000;

@@ -1,6 +1,6 @@
 /** Writes the table K × path into SPEC.md: `node test/scenarios/write-coverage.ts`. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { renderCoverage } from './coverage.ts';
+import { renderCoverage } from './coverage-render.ts';
 
 const file = new URL('../../SPEC.md', import.meta.url);
 const text = readFileSync(file, 'utf8');

@@ -17,8 +17,8 @@ export interface Example {
   readonly continues?: string;
 }
 
-const memory = 'Memory and autoResumeSuspendedTools come with the conversations issue (DESIGN §6).';
-const team = 'Supervisors and sub-agents come with the teams issue (DESIGN §6).';
+const memory = 'Memory and autoResumeSuspendedTools come with the conversations issue.';
+const team = 'Supervisors and sub-agents come with the teams issue.';
 
 export const examples: readonly Example[] = [
   { name: 'quickstart', mark: "id: 'delete-record',", executedIn: 'quickstart.test.ts' },

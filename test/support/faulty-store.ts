@@ -1,5 +1,7 @@
 /** A store that fails when a test says so: before the write, or after it, when only the answer is lost. */
+
 import type { Store } from 'countersign';
+import { storeAround } from 'countersign/testing';
 
 export type Operation = 'create' | 'append' | 'remove' | 'load' | 'list';
 
@@ -16,16 +18,13 @@ export function faultyStore(store: Store, faults: Faults): Store {
     if (fault === 'after') throw new Error(`connection lost after ${operation}`);
     return result;
   };
-  return {
-    id: store.id,
-    persistent: store.persistent,
+  return storeAround(store, {
     create: (batch) => perform('create', () => store.create(batch)),
     append: (batch) => perform('append', () => store.append(batch)),
     remove: (batch, outcome, at) => perform('remove', () => store.remove(batch, outcome, at)),
     load: (runId, after) => perform('load', () => store.load(runId, after)),
     list: (query) => perform('list', () => store.list(query)),
-    close: () => store.close(),
-  };
+  });
 }
 
 /** Faults that a test switches: the next `count` operations of these kinds fail. */

@@ -1,7 +1,4 @@
 /** One scenario's stage: a store, the agents that act on it, the model that they share, and verbs in both faces. */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import {
   Agent,
   type AgentConfig,
@@ -12,7 +9,6 @@ import {
   type CountersignConfig,
   type CountersignError,
   type DecisionOptions,
-  InMemoryStore,
   type LegOptions,
   type ListOptions,
   type MessagesInput,
@@ -20,9 +16,8 @@ import {
   type Store,
   type SuspendedRuns,
 } from 'countersign';
-import { SQLiteStore } from 'countersign/sqlite';
-import { onTestFinished } from 'vitest';
 import { type Script, type ScriptedModel, scriptedModel } from '../../src/testing/scripted-model.ts';
+import type { Stage } from './stages.ts';
 import { readStream, type Told, toldByOutput } from './told.ts';
 import type { World } from './world.ts';
 
@@ -39,26 +34,39 @@ export interface Plan {
 
 export type Choice = Omit<DecisionOptions, 'runId'>;
 
+type ResolveOptions = Parameters<Agent['resolveInterruptedCall']>[0];
+export type Resolution = Omit<ResolveOptions, 'runId' | 'toolCallId'>;
+export type SendToolApprovalOptions = Parameters<Agent['sendToolApproval']>[0];
+type SentToolApproval = Awaited<ReturnType<Agent['sendToolApproval']>>;
+type ObserveOptions = Parameters<Agent['observe']>[0];
+
 export interface Scene {
   readonly world: World;
   readonly model: ScriptedModel;
   readonly warnings: string[];
   /** The store of the first registry, without what `around` put there. */
   readonly store: Store;
-  /** The file of a SQLite store. */
-  readonly file: string | undefined;
+  /** How many rows of each table hold this text; undefined where there are no tables. */
+  rowsWith(text: string): Promise<Record<string, number> | undefined>;
   /** The agent that begins runs. */
   readonly first: Agent;
   /** Who decides now: the first agent when warm, else a new one on the same store, as after a restart. */
   decider(): Agent;
   /** An agent in a registry of its own on the same store, other than planned where `changes` say so. */
-  another(changes?: Partial<AgentConfig>): Agent;
+  another(changes?: Partial<AgentConfig>, around?: (store: Store) => Store): Agent;
+  /** Sweeps once in a registry of its own: resolves when what dead workers left is taken over. */
+  sweep(): Promise<void>;
   /** What `options` are passed again with a decision in this world. */
   again(): LegOptions;
   start(options?: RunOptions, messages?: MessagesInput): Promise<Told>;
   approve(runId: string, choice?: Choice): Promise<Told>;
   decline(runId: string, choice?: Choice): Promise<Told>;
   resume(data: unknown, runId: string, choice?: Choice): Promise<Told>;
+  /** Says what became of an interrupted call. */
+  resolveCall(runId: string, toolCallId: string, resolution: Resolution): Promise<Told>;
+  /** Decides by conversation. */
+  send(options: SendToolApprovalOptions): Promise<SentToolApproval>;
+  observe(options: ObserveOptions): Promise<Told>;
   continueRun(runId: string, options?: LegOptions): Promise<Told>;
   cancel(options: CancelOptions): Promise<{ runId: string; status: string }>;
   list(options?: ListOptions): Promise<SuspendedRuns>;
@@ -66,24 +74,28 @@ export interface Scene {
 
 export const agentId = 'desk';
 
-export function openScene(world: World, plan: Plan): Scene {
+export function openScene(world: World, plan: Plan, stage: Stage): Scene {
   const { script, options = {}, around = (store) => store } = plan;
   const model: ScriptedModel =
     typeof script === 'object' && 'doStream' in script ? script : scriptedModel(script);
   const warnings: string[] = [];
-  const stage = stageOf(world);
-  const another = (changes: Partial<AgentConfig> = {}, storage = around(stage.reopen())): Agent => {
+  const openRegistry = (
+    storage: Store,
+    changes: Partial<AgentConfig> = {},
+  ): { agent: Agent; registry: Countersign } => {
     const tools = plan.tools === undefined ? {} : { tools: plan.tools };
     const agent = new Agent({ id: agentId, model, ...tools, ...plan.agent, ...changes });
-    new Countersign({
+    const registry = new Countersign({
       agents: { agent },
       storage,
       warn: (message) => warnings.push(message),
       ...plan.registry,
     });
-    return agent;
+    return { agent, registry };
   };
-  const first = another({}, around(stage.store));
+  const { agent: first } = openRegistry(around(stage.store));
+  const another: Scene['another'] = (changes, aroundIt = around) =>
+    openRegistry(aroundIt(stage.reopen()), changes).agent;
   const decider = (): Agent => (world.temperature === 'warm' ? first : another());
   const again = (): LegOptions => (world.temperature === 'cold with options' ? legOptionsOf(options) : {});
   const told = async (
@@ -101,10 +113,11 @@ export function openScene(world: World, plan: Plan): Scene {
     model,
     warnings,
     store: stage.store,
-    file: stage.file,
+    rowsWith: stage.rowsWith,
     first,
     decider,
-    another: (changes) => another(changes),
+    another,
+    sweep: () => openRegistry(around(stage.reopen())).registry.sweep(),
     again,
     start: (more = {}, messages = 'Please do it.') =>
       told({
@@ -121,6 +134,16 @@ export function openScene(world: World, plan: Plan): Scene {
         generate: () => agent.resumeGenerate(data, given),
       });
     },
+    resolveCall(runId, toolCallId, resolution) {
+      const agent = decider();
+      const given = { ...again(), ...resolution, runId, toolCallId } as ResolveOptions;
+      return told({
+        stream: () => agent.resolveInterruptedCall(given),
+        generate: () => agent.resolveInterruptedCallGenerate(given),
+      });
+    },
+    send: (given) => decider().sendToolApproval({ ...again(), ...given }),
+    observe: async (given) => readStream(await decider().observe(given)),
     continueRun(runId, more) {
       const agent = decider();
       const given = { ...again(), ...more, runId };
@@ -138,39 +161,6 @@ export function openScene(world: World, plan: Plan): Scene {
 function legOptionsOf(options: RunOptions): LegOptions {
   const { maxSteps, toolCallConcurrency, maxRetries, runId, memory, abortSignal, ...again } = options;
   return again;
-}
-
-interface Stage {
-  readonly store: Store;
-  readonly file: string | undefined;
-  /** The store as another process would open it. In memory there is only the one. */
-  reopen(): Store;
-}
-
-function stageOf(world: World): Stage {
-  if (world.store === 'memory') {
-    const store = new InMemoryStore();
-    return { store, file: undefined, reopen: () => store };
-  }
-  const file = temporaryFile();
-  return { store: openSqliteFile(file), file, reopen: () => openSqliteFile(file) };
-}
-
-/** Where files live in memory, if the machine has such a place: what is tested here is not the disk. */
-const quickFolder = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
-
-/** A path for a SQLite file in a folder of its own, removed after the test. */
-export function temporaryFile(): string {
-  const folder = mkdtempSync(join(quickFolder, 'countersign-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, 'runs.db');
-}
-
-/** A handle that is closed after the test. */
-export function openSqliteFile(path: string): Store {
-  const store = new SQLiteStore({ path });
-  onTestFinished(() => store.close());
-  return store;
 }
 
 /** The code of the error that a promise rejects with; fails when it does not reject. */

@@ -4,28 +4,34 @@
  */
 import { test } from 'vitest';
 import { openScene, type Plan, type Scene } from './scene.ts';
+import { prepareStages, type StoreName } from './stages.ts';
 
 export interface World {
   readonly name: string;
-  readonly store: 'memory' | 'sqlite';
+  readonly store: StoreName;
   /**
    * warm: the Agent object that began the run decides. cold: each decision comes from a new Agent object in a new
-   * registry (with SQLite: on a new handle of the file), and passes no options. cold with options: passes them again.
+   * registry (with a database: on a new handle of it), and passes no options. cold with options: passes them again.
    */
   readonly temperature: 'warm' | 'cold' | 'cold with options';
   readonly face: 'stream' | 'generate';
 }
 
-const stores = ['memory', 'sqlite'] as const;
-const temperatures = ['warm', 'cold', 'cold with options'] as const;
 const faces = ['stream', 'generate'] as const;
 
-/** All twelve. */
-export const worlds: readonly World[] = stores.flatMap((store) =>
-  temperatures.flatMap((temperature) =>
+function worldsOf(store: StoreName, temperatures: readonly World['temperature'][]): World[] {
+  return temperatures.flatMap((temperature) =>
     faces.map((face) => ({ name: `${store}, ${temperature}, ${face}`, store, temperature, face })),
-  ),
-);
+  );
+}
+
+/** All sixteen. What differs between databases is what a new handle finds, so the last two are tried cold only. */
+export const worlds: readonly World[] = [
+  ...worldsOf('memory', ['warm', 'cold', 'cold with options']),
+  ...worldsOf('sqlite', ['warm', 'cold', 'cold with options']),
+  ...worldsOf('libsql', ['cold']),
+  ...worldsOf('postgres', ['cold']),
+];
 
 /** The world of a test that needs no table. */
 export const plainWorld: World = {
@@ -53,7 +59,12 @@ export function inEveryWorld(
   except: Except = () => undefined,
 ): void {
   const applying = worlds.filter((world) => except(world) === undefined);
-  test.for(applying)(`${scenario} ${name}, $name`, (world) => body((plan) => openScene(world, plan), world));
+  test.for(applying)(`${scenario} ${name}, $name`, (world) => play(world, body));
+}
+
+async function play(world: World, body: (open: Open, world: World) => Promise<void>): Promise<void> {
+  const openStage = await prepareStages(world.store);
+  await body((plan) => openScene(world, plan, openStage()), world);
 }
 
 /** Runs a scenario once, where the world makes no difference or is part of the scenario itself. */
@@ -63,7 +74,7 @@ export function inOneWorld(
   body: (open: Open, world: World) => Promise<void>,
   world: World = plainWorld,
 ): void {
-  test(`${scenario} ${name}`, () => body((plan) => openScene(world, plan), world));
+  test(`${scenario} ${name}`, () => play(world, body));
 }
 
 /** Runs a scenario by stream and by generate where store and restarts make no difference. */

@@ -15,6 +15,8 @@ export function begin(started = runStarted(), store: TestStore = testStore()) {
       store,
       clock: { now: () => 1000, sleep: async () => {} },
       newBatchId: () => `batch-${++batches}`,
+      alive: () => undefined,
+      monotonic: () => 0,
       warn: () => {},
     },
     started,
@@ -22,7 +24,7 @@ export function begin(started = runStarted(), store: TestStore = testStore()) {
   const events: Event[] = [];
   const passed: Passing[] = [];
   log.listen({
-    onEvents: (more) => events.push(...more),
+    onChanges: (changes) => events.push(...changes.map(({ event }) => event)),
     onPassing: (passing) => passed.push(passing),
     onGone: () => {},
     onBroken: () => {},

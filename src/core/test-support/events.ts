@@ -117,7 +117,9 @@ export function callIs(
   type: 'call-interrupted' | 'call-released' | 'call-cancelled',
   toolCallId: string,
 ): Event {
-  return { type, runId, at: 9, toolCallId };
+  return type === 'call-interrupted'
+    ? { type, runId, at: 9, toolCallId, startedAt: 8 }
+    : { type, runId, at: 9, toolCallId };
 }
 
 export const stepReleased = (step = 0): Event => ({ type: 'step-released', runId, at: 9, step });

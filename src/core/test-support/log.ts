@@ -14,6 +14,8 @@ export function portsOf(store: Store) {
     store,
     clock,
     newBatchId: () => `batch-${++batches}`,
+    alive: () => undefined,
+    monotonic: () => 0,
     warn: (message) => warnings.push(message),
   };
   return { ports, clock, warnings };
@@ -48,7 +50,7 @@ export function heardFrom(log: RunLog): { types: string[]; gone: unknown[]; list
   const types: string[] = [];
   const gone: unknown[] = [];
   const listener: Listener = {
-    onEvents: (events) => types.push(...events.map((event) => event.type)),
+    onChanges: (changes) => types.push(...changes.map(({ event }) => event.type)),
     onPassing: (passing) => types.push(`passing ${passing.type}`),
     onGone: (ended) => gone.push(ended),
     onBroken: (error) => gone.push(error),

@@ -1,5 +1,7 @@
 /** A store whose next writes can be held, lost or refused. */
+
 import { InMemoryStore } from '../../store/memory.ts';
+import { storeAround } from '../../testing/store-around.ts';
 import type { Batch, Store, Written } from '../store.ts';
 
 type Write = 'create' | 'append' | 'remove';
@@ -32,23 +34,22 @@ export function testStore(inner: Store = memoryStore()): TestStore {
     if (fault === 'answer-lost') throw new Error('connection reset');
     return written;
   };
-  return {
-    id: 'test',
-    persistent: true,
-    writes,
-    faults,
-    loadFaults,
-    create: (batch) => write('create', batch, () => inner.create(batch)),
-    append: (batch) => write('append', batch, () => inner.append(batch)),
-    remove: (batch, outcome, at) => write('remove', batch, () => inner.remove(batch, outcome, at)),
-    async load(runId, after) {
-      const fault = loadFaults.shift();
-      if (fault) throw fault;
-      return inner.load(runId, after);
-    },
-    list: (query) => inner.list(query),
-    close: () => inner.close(),
-  };
+  return Object.assign(
+    storeAround(inner, {
+      id: 'test',
+      persistent: true,
+
+      create: (batch) => write('create', batch, () => inner.create(batch)),
+      append: (batch) => write('append', batch, () => inner.append(batch)),
+      remove: (batch, outcome, at) => write('remove', batch, () => inner.remove(batch, outcome, at)),
+      async load(runId, after) {
+        const fault = loadFaults.shift();
+        if (fault) throw fault;
+        return inner.load(runId, after);
+      },
+    }),
+    { writes, faults, loadFaults },
+  );
 }
 
 /** A store in whose time no record expires. */

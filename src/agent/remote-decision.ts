@@ -1,0 +1,66 @@
+/** A decision in a process that has not the agent's code: it is accepted, and driven where the code is. */
+import { checkRequest, decide, decideEnded, targetOf } from '../core/decide.ts';
+import { CountersignError, isCountersignError } from '../core/errors.ts';
+import type { Event, Person } from '../core/event.ts';
+import { endedError } from '../core/log.ts';
+import type { Worker } from './worker.ts';
+
+/** Approve or decline: what needs none of the agent's code. */
+export interface DecideOptions {
+  readonly verdict: 'approve' | 'decline';
+  readonly runId: string;
+  readonly toolCallId: string;
+  readonly stop?: number | undefined;
+  readonly fingerprint?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly decisionId?: string | undefined;
+  readonly by?: Person | undefined;
+}
+
+export interface AcceptedDecision {
+  readonly accepted: true;
+  readonly runId: string;
+  readonly toolCallId: string;
+  /** False: nobody here moves the run; a process with the agent's code will. */
+  readonly driven: boolean;
+}
+
+/** Without the code of its agent a call can only be approved or declined. @throws `invalid-decision`. */
+export function checkVerdict(options: DecideOptions): void {
+  checkRequest(options);
+  if (options.verdict === 'approve' || options.verdict === 'decline') return;
+  throw new CountersignError('invalid-decision', 'The verdict is neither approve nor decline.', {
+    runId: options.runId,
+    toolCallId: options.toolCallId,
+    expected: "'approve' or 'decline'; the agent itself resumes and resolves",
+  });
+}
+
+/** Stores the decision and leaves the run runnable. @throws what `approveToolCall` throws. */
+export async function decideWithoutAgent(worker: Worker, options: DecideOptions): Promise<AcceptedDecision> {
+  const { runId, toolCallId } = options;
+  const accepted: AcceptedDecision = { accepted: true, runId, toolCallId, driven: false };
+  const found = await worker.acquire(runId);
+  if (found === undefined) throw endedError(runId, undefined);
+  if (found.kind === 'ended') {
+    decideEnded(found, options);
+    return accepted;
+  }
+  try {
+    const { log } = found;
+    const target = targetOf(log.run, options, 'refuse');
+    await log.commit((run) => {
+      const event: Event | undefined = decide(run, options, target, worker.clock.now());
+      return event ? [event] : [];
+    });
+    return accepted;
+  } catch (error) {
+    // Others ended the run meanwhile: what they left is the answer.
+    const ended = isCountersignError(error, 'run-ended') ? await worker.store.load(runId, 0) : undefined;
+    if (ended?.kind !== 'ended') throw error;
+    decideEnded(ended, options);
+    return accepted;
+  } finally {
+    found.release();
+  }
+}

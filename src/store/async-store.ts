@@ -1,0 +1,171 @@
+/** What the stores with an asynchronous driver have in common: opening at first use, closing, sweeping. */
+import { CountersignError } from '../core/errors.ts';
+import type { Outcome } from '../core/event.ts';
+import type {
+  Batch,
+  DecisionRecord,
+  EndedRun,
+  ListPage,
+  ListQuery,
+  OpenRun,
+  Store,
+  WorkerStore,
+  Written,
+} from '../core/store.ts';
+import { type RetentionOptions, sweeper } from './retention.ts';
+import { addRecord, loadRun, type Work } from './sql.ts';
+import { type Lookup, listRuns } from './sql-list.ts';
+import { abandonedRuns, beat, claimedRuns, deadWorkers, retire } from './sql-workers.ts';
+
+/** Runs that one transaction of the sweep forgets. */
+const sweptAtOnce = 500;
+
+/** A database that is open, with its tables at this release. A lost connection rejects, and the next call tries anew. */
+export interface AsyncDatabase {
+  /** Its clock as an SQL expression, in milliseconds. */
+  readonly clock: string;
+  /** How its planner is told to find the rows of a page. */
+  readonly lookup?: Lookup;
+  create(batch: Batch, now: number, full: boolean): Promise<Written>;
+  append(batch: Batch, now: number, full: boolean): Promise<Written>;
+  remove(batch: Batch, outcome: Outcome, at: number, full: boolean): Promise<Written>;
+  /** Commits work whose statements give no rows. */
+  write(work: () => Work<void>, full: boolean): Promise<void>;
+  /** Runs work as single statements. */
+  read<Result>(work: Work<Result>): Promise<Result>;
+  /** Forgets at most `limit` runs that ended before a time. Returns how many. */
+  sweep(before: number, limit: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface AsyncStoreOptions extends RetentionOptions {
+  /** Names the store. */
+  readonly id?: string | undefined;
+  /**
+   * What waits for the disk. 'standard', the default: pauses, decisions and starts of calls; after a power cut a
+   * call that had finished may be interrupted, but none runs twice. 'strict': every write.
+   */
+  readonly durability?: 'standard' | 'strict' | undefined;
+}
+
+export abstract class AsyncStore<Database extends AsyncDatabase> implements Store {
+  readonly id: string;
+  abstract readonly persistent: boolean;
+  readonly #open: () => Promise<Database>;
+  readonly #now: () => number;
+  readonly #isStrict: boolean;
+  readonly #sweepIfDue: () => void;
+  readonly #pending = new Set<Promise<unknown>>();
+  #sweep: Promise<void> | undefined;
+  #database: Promise<Database> | undefined;
+  #isClosed = false;
+
+  /** @throws `invalid-option`. */
+  protected constructor(
+    options: AsyncStoreOptions & { readonly id: string; readonly neverRelaxed?: boolean },
+    open: () => Promise<Database>,
+  ) {
+    const { id, durability = 'standard', neverRelaxed = false, now = Date.now } = options;
+    if (durability !== 'standard' && durability !== 'strict') {
+      throw new CountersignError('invalid-option', 'The option "durability" is not valid.', {
+        expected: `'standard' or 'strict'`,
+      });
+    }
+    this.id = id;
+    this.#open = open;
+    this.#now = now;
+    this.#isStrict = neverRelaxed || durability === 'strict';
+    this.#sweepIfDue = sweeper(options, (before) => {
+      this.#sweep = this.#sweptBefore(before);
+      return true;
+    });
+  }
+
+  create(batch: Batch): Promise<Written> {
+    return this.#use((database) => database.create(batch, this.#now(), this.#isFull(batch)));
+  }
+
+  append(batch: Batch): Promise<Written> {
+    return this.#use((database) => database.append(batch, this.#now(), this.#isFull(batch)));
+  }
+
+  async remove(batch: Batch, outcome: Outcome, at: number): Promise<Written> {
+    const written = await this.#use((database) => database.remove(batch, outcome, at, this.#isFull(batch)));
+    if (written.ok && !this.#isClosed) this.#sweepIfDue();
+    await this.#sweep;
+    return written;
+  }
+
+  load(runId: string, after: number): Promise<OpenRun | EndedRun | undefined> {
+    return this.#use((database) => database.read(loadRun(runId, after)));
+  }
+
+  list(query: ListQuery): Promise<ListPage> {
+    return this.#use((database) => database.read(listRuns(query, database.lookup)));
+  }
+
+  record(record: DecisionRecord): Promise<void> {
+    return this.#use((database) => database.write(() => addRecord(record), this.#isStrict));
+  }
+
+  readonly workers: WorkerStore = {
+    beat: (worker) => this.#use((of) => of.write(() => beat(worker, of.clock), this.#isStrict)),
+    dead: (workers, lease) => this.#use((of) => of.read(deadWorkers(workers, lease, of.clock))),
+    claimed: (worker) => this.#use((of) => of.read(claimedRuns(worker))),
+    abandoned: (lease, limit, agentIds) =>
+      this.#use((of) => of.read(abandonedRuns(lease, limit, agentIds, of.clock))),
+    retire: (worker) => this.#use((of) => of.write(() => retire(worker, of.clock), this.#isStrict)),
+  };
+
+  /** Waits for what was asked before, then disconnects. Afterwards every call is `store-closed`. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await Promise.allSettled([...this.#pending]);
+    const database = await this.#database?.catch(() => undefined);
+    await database?.close();
+  }
+
+  /** Opens the database if it is not open yet. What fails is tried again by the next call. */
+  protected async database(): Promise<Database> {
+    if (this.#isClosed) {
+      throw new CountersignError('store-closed', `The store "${this.id}" is closed.`, {
+        todo: 'Open a new store.',
+      });
+    }
+    if (this.#database) return this.#database;
+    const opening = this.#open();
+    this.#database = opening;
+    opening.then(
+      () => this.#sweepIfDue(),
+      () => {
+        this.#database = undefined;
+      },
+    );
+    return opening;
+  }
+
+  /** Work that `close` waits for. */
+  async #use<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
+    const result = this.database().then(work);
+    this.#pending.add(result);
+    try {
+      return await result;
+    } finally {
+      this.#pending.delete(result);
+    }
+  }
+
+  #isFull(batch: Batch): boolean {
+    return this.#isStrict || batch.durability === 'full';
+  }
+
+  /** What is too old can wait for the next sweep; the removal before it is committed and must not fail. */
+  async #sweptBefore(before: number): Promise<void> {
+    if (before === Number.NEGATIVE_INFINITY) return;
+    const sweep = (): Promise<number> => this.#use((database) => database.sweep(before, sweptAtOnce));
+    try {
+      while ((await sweep()) === sweptAtOnce);
+    } catch {}
+  }
+}

@@ -1,0 +1,290 @@
+/** Owns the connections to PostgreSQL: its transactions, its migrations, and when a commit waits for the disk. */
+import { createHash } from 'node:crypto';
+import type { Batch, Written } from '../core/store.ts';
+import type { AsyncDatabase } from './async-store.ts';
+import { groupAsyncWrites } from './group-async.ts';
+import { type Changes, listenForChanges } from './postgres-changes.ts';
+import {
+  listeningConnection,
+  newPool,
+  type PooledConnection,
+  type PostgresPool,
+  type PostgresResult,
+  type PostgresStatement,
+} from './postgres-pool.ts';
+import {
+  appendWrite,
+  createWrite,
+  type PostgresQuery,
+  type PostgresWrite,
+  removeWrite,
+} from './postgres-writes.ts';
+import { type Row, refused, sweepEnded, versionAfter, type Work } from './sql.ts';
+import { lateralLookup } from './sql-list.ts';
+import { migrate } from './sql-migrations.ts';
+
+export interface PostgresDatabase extends AsyncDatabase {
+  changed(runId: string, milliseconds: number): Promise<void>;
+}
+
+export interface PostgresConnectOptions {
+  readonly connectionString: string | undefined;
+  readonly pool: PostgresPool | undefined;
+  readonly max: number | undefined;
+  readonly schemaName: string;
+}
+
+const clock = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+/** Writes of one transaction at most: others wait for their locks. */
+const writesAtOnce = 100;
+
+/** A migration may build an index over many rows. */
+const migrationTimeout = 60 * 60 * 1000;
+
+/**
+ * In milliseconds: how long a write waits for another one of the same run, and how long a process that stands still
+ * may hold others up (only where the driver waits for each answer, as then it may stop between two statements).
+ */
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+  SET LOCAL lock_timeout = 10000; SET LOCAL idle_in_transaction_session_timeout = 5000`;
+const beginRelaxed = `${begin}; SET LOCAL synchronous_commit = off`;
+
+interface GroupedWrite extends PostgresWrite {
+  /** The run, or '' for what belongs to none. Writes are in this order, so that two processes never deadlock. */
+  readonly key: string;
+  readonly isFull: boolean;
+}
+
+/** Connects, and brings the tables to this release. */
+export async function openPostgres(options: PostgresConnectOptions): Promise<PostgresDatabase> {
+  const { schemaName, pool: given, connectionString = '', max } = options;
+  const pool = given ?? (await newPool(connectionString, max));
+  // Without a listener, a connection that is lost while nobody uses it ends the process.
+  const ignore = (): void => {};
+  pool.on('error', ignore);
+  const disconnect = async (): Promise<void> => {
+    if (given) pool.off('error', ignore);
+    else await pool.end();
+  };
+  try {
+    await migratePostgres(pool, schemaName);
+  } catch (error) {
+    await disconnect();
+    throw error;
+  }
+  return connected(pool, schemaName, disconnect);
+}
+
+function connected(
+  pool: PostgresPool,
+  schemaName: string,
+  disconnect: () => Promise<void>,
+): PostgresDatabase {
+  const preparedOf = statements(schemaName);
+  // Reads are planned each time, for their filters and limits.
+  const statementOf = (query: PostgresQuery): PostgresStatement => ({ ...preparedOf(query), name: '' });
+  const channel = `countersign_${schemaName}`.slice(0, 63);
+  const changes: Changes = listenForChanges({ connect: () => listeningConnection(pool), channel });
+
+  const read = <Result>(work: Work<Result>): Promise<Result> =>
+    withConnection(pool, (connection) => drive(connection, work, statementOf));
+
+  /** Sends everything at once. Resolves with what each write's decisive statement gave. */
+  async function transact(group: readonly GroupedWrite[]): Promise<boolean[]> {
+    const order = group
+      .map((_, index) => index)
+      .sort((a, b) => compare(group[a]?.key, group[b]?.key) || a - b);
+    const sorted = order.map((index) => group[index] as GroupedWrite);
+    const queries = sorted.flatMap((write) => write.queries).map(preparedOf);
+    const isFull = sorted.some((write) => write.isFull);
+    const sent = [{ text: isFull ? begin : beginRelaxed }, ...queries, { text: 'COMMIT' }];
+    const notice = noticeOf(sorted);
+    const results = await withConnection(pool, async (connection) => {
+      const results = await sendAll(connection, sent, notice);
+      if (results.at(-1)?.command !== 'COMMIT') throw new Error('PostgreSQL rolled the transaction back.');
+      return results.slice(1, -1);
+    });
+    const won: boolean[] = [];
+    let next = 0;
+    for (const [place, write] of sorted.entries()) {
+      won[order[place] as number] = (results[next + write.decisive]?.rows.length ?? 0) > 0;
+      next += write.queries.length;
+    }
+    return won;
+  }
+
+  /**
+   * Comes after the commit, as the lock of a notification would make all commits of the server wait for each other's
+   * sync. What is lost in between costs a reader some time.
+   */
+  function noticeOf(group: readonly GroupedWrite[]): PostgresStatement | undefined {
+    const runIds = [...new Set(group.map(({ key }) => key))].filter((key) => key !== '');
+    if (runIds.length === 0) return undefined;
+    const sql = 'SELECT pg_notify(?, id) FROM unnest(?::text[]) AS id WHERE octet_length(id) < 8000';
+    return statementOf({ sql, params: [channel, runIds] });
+  }
+
+  const { add } = groupAsyncWrites({ transact, isOfOne: isOfStatement, limit: writesAtOnce });
+
+  async function write(
+    batch: Batch,
+    written: PostgresWrite,
+    full: boolean,
+    why: 'exists' | 'conflict',
+  ): Promise<Written> {
+    const isWritten = await add({ ...written, key: batch.runId, isFull: full });
+    return isWritten ? { ok: true, version: versionAfter(batch) } : read(refused(batch, why));
+  }
+
+  return {
+    clock,
+    lookup: lateralLookup,
+    read,
+    create: async (batch, now, full) => write(batch, createWrite(batch, now), full, 'exists'),
+    append: async (batch, now, full) => write(batch, appendWrite(batch, now), full, 'conflict'),
+    remove: async (batch, outcome, at, full) =>
+      write(batch, removeWrite(batch, outcome, at), full, 'conflict'),
+    async write(work, full) {
+      await add({ queries: queriesOf(work()), decisive: 0, key: '', isFull: full });
+    },
+    sweep: (before, limit) => inTransaction(pool, (connection) => sweep(connection, before, limit)),
+    changed: (runId, milliseconds) => changes.wait(runId, milliseconds),
+    async close() {
+      await changes.close();
+      await disconnect();
+    },
+  };
+
+  /** One sweep at a time: two would each forget records of runs whose end the other one keeps. */
+  async function sweep(connection: PooledConnection, before: number, limit: number): Promise<number> {
+    const lock = {
+      sql: 'SELECT pg_try_advisory_xact_lock(hashtextextended(?, 1)) AS mine',
+      params: [channel],
+    };
+    const { rows } = await connection.query(statementOf(lock));
+    return rows[0]?.mine === true ? drive(connection, sweepEnded(before, limit), statementOf) : 0;
+  }
+}
+
+/** Two processes may do it at once: the second one waits, and finds it done. */
+async function migratePostgres(pool: PostgresPool, schemaName: string): Promise<void> {
+  const statementOf = statements(schemaName);
+  const dialect = { id: 'TEXT COLLATE "C"', clustered: '' };
+  const query = (sql: string, params: PostgresQuery['params'] = []): PostgresStatement => ({
+    ...statementOf({ sql, params }),
+    name: '',
+    query_timeout: migrationTimeout,
+  });
+  await inTransaction(pool, async (connection) => {
+    await connection.query(
+      query('SELECT pg_advisory_xact_lock(hashtextextended(?, 0))', [`countersign_${schemaName}`]),
+    );
+    const { rows } = await connection.query(
+      query('SELECT 1 AS there FROM pg_namespace WHERE nspname = ?', [schemaName]),
+    );
+    if (rows.length === 0) await connection.query(query(`CREATE SCHEMA "${schemaName}"`));
+    await drive(connection, migrate(dialect), ({ sql, params }) => query(sql, params));
+  });
+}
+
+async function inTransaction<Result>(
+  pool: PostgresPool,
+  work: (connection: PooledConnection) => Promise<Result>,
+): Promise<Result> {
+  return withConnection(pool, async (connection) => {
+    await connection.query({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE' });
+    const result = await work(connection);
+    await connection.query({ text: 'COMMIT' });
+    return result;
+  });
+}
+
+/** A connection on which something failed is closed, and its transaction with it. */
+async function withConnection<Result>(
+  pool: PostgresPool,
+  work: (connection: PooledConnection) => Promise<Result>,
+): Promise<Result> {
+  const connection = await pool.connect();
+  const ignore = (): void => {};
+  connection.on('error', ignore);
+  let isFailed = true;
+  try {
+    const result = await work(connection);
+    isFailed = false;
+    return result;
+  } finally {
+    connection.off('error', ignore);
+    connection.release(isFailed);
+  }
+}
+
+async function drive<Result>(
+  connection: PooledConnection,
+  work: Work<Result>,
+  statementOf: (query: PostgresQuery) => PostgresStatement,
+): Promise<Result> {
+  let step = work.next([]);
+  while (!step.done) {
+    const { rows } = await connection.query(statementOf(step.value));
+    step = work.next(rows as readonly Row[]);
+  }
+  return step.value;
+}
+
+function queriesOf(work: Work<void>): PostgresQuery[] {
+  const queries: PostgresQuery[] = [];
+  for (let step = work.next([]); !step.done; step = work.next([])) queries.push(step.value);
+  return queries;
+}
+
+/**
+ * Where the connection can, all at once; then all answers are waited for, as one that is still to come must not meet
+ * the next user of the connection.
+ * @param last of which nobody needs to know whether it went well
+ */
+async function sendAll(
+  connection: PooledConnection,
+  statements: readonly PostgresStatement[],
+  last: PostgresStatement | undefined,
+): Promise<PostgresResult[]> {
+  const results: PostgresResult[] = [];
+  if (connection.pipeline === true) {
+    const answers = statements.map((statement) => connection.query(statement));
+    const lastAnswer = last && connection.query(last).catch(() => {});
+    for (const answer of await Promise.allSettled(answers)) {
+      if (answer.status === 'rejected') throw answer.reason;
+      results.push(answer.value);
+    }
+    await lastAnswer;
+  } else {
+    for (const statement of statements) results.push(await connection.query(statement));
+    if (last) await connection.query(last).catch(() => {});
+  }
+  return results;
+}
+
+/** Our tables are named in their schema, as a pool that is given may have another search path. */
+function statements(schemaName: string): (query: PostgresQuery) => PostgresStatement & { name: string } {
+  const known = new Map<string, { readonly text: string; readonly name: string }>();
+  const tables = /\bcountersign_(?:heads|events|calls|decisions|outcomes|workers|migrations)\b/g;
+  const translated = (sql: string): { text: string; name: string } => {
+    let count = 0;
+    const text = sql.replace(tables, `"${schemaName}".$&`).replaceAll('?', () => `$${++count}`);
+    return { text, name: `countersign_${createHash('sha256').update(text).digest('hex').slice(0, 32)}` };
+  };
+  return ({ sql, params }) => {
+    const statement = known.get(sql) ?? translated(sql);
+    known.set(sql, statement);
+    return { ...statement, values: [...params] };
+  };
+}
+
+function compare(a = '', b = ''): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+/** An error that PostgreSQL gave for a statement, with the connection and everybody else's writes unharmed. */
+function isOfStatement(error: unknown): boolean {
+  return (error as { severity?: unknown } | null)?.severity === 'ERROR';
+}

@@ -1,0 +1,104 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newSchemaName, postgresUrl } from '../../test/support/postgres-schema.ts';
+import type { ListQuery } from '../core/store.ts';
+import { PostgresStore } from './postgres.ts';
+import type { Query, Work } from './sql.ts';
+import { lateralLookup, listRuns } from './sql-list.ts';
+import { candidatesQuery, claimedRuns } from './sql-workers.ts';
+
+const schemaName = newSchemaName();
+let client: pg.Client;
+
+beforeAll(async () => {
+  const connectionString = await postgresUrl();
+  const store = new PostgresStore({ connectionString, schemaName });
+  await store.load('run', 0);
+  await store.close();
+  client = new pg.Client({ connectionString });
+  await client.connect();
+  await client.query(`SET search_path = "${schemaName}"`);
+  // 20,000 runs that wait, 50 of each other kind.
+  const kinds = [
+    ['waiting', 20_000, 'suspended_since'],
+    ['waiting', 50, 'interrupted_since'],
+    ['waiting', 50, 'stalled_since'],
+    ['owned', 50, 'running_since'],
+  ] as const;
+  for (const [head, count, since] of kinds) {
+    await client.query(`INSERT INTO countersign_heads
+        (run_id, agent_id, thread_id, resource_id, version, head, workers, ${since})
+      SELECT '${since}' || n, 'agent' || n % 5, 'thread' || n, 'resource' || n % 1000, 1, '${head}', '["worker"]', n
+      FROM generate_series(1, ${count}) AS n`);
+  }
+  await client.query(`INSERT INTO countersign_calls
+    SELECT run_id, 'call', run_id, 1, 'held', 'refund', 1, 1, 1 FROM countersign_heads`);
+  await client.query(`INSERT INTO countersign_events SELECT run_id, 1, NULL, '{}' FROM countersign_heads`);
+  await client.query('ANALYZE');
+}, 60_000);
+afterAll(() => client.end());
+
+async function planOf({ sql, params }: Query): Promise<string> {
+  let count = 0;
+  const text = `EXPLAIN ${sql.replaceAll('?', () => `$${++count}`)}`;
+  const { rows } = await client.query(text, [...params]);
+  return rows.map((row) => row['QUERY PLAN']).join('\n');
+}
+
+async function plansOf(work: Work<unknown>): Promise<string[]> {
+  const plans: string[] = [];
+  // An answer of more rows than the limit makes the list count.
+  const row = { run_id: 'a', listed_since: 1, total: 5, workers: '[]' };
+  for (let step = work.next([]); !step.done; step = work.next([row, { ...row, run_id: 'b' }])) {
+    plans.push(await planOf(step.value));
+  }
+  return plans;
+}
+
+const agentId = 'agent1';
+const threadId = 'thread7';
+const resourceId = 'resource3';
+const cases: [Partial<ListQuery>, string][] = [
+  [{}, 'suspended_since'],
+  [{ from: 5, to: 15_000 }, 'suspended_since'],
+  [{ agentId }, 'suspended_since'],
+  [{ resourceId }, 'suspended_since_resource_id'],
+  [{ threadId }, 'suspended_since_thread_id'],
+  [{ agentId, resourceId }, 'suspended_since_(agent_id_)?resource_id'],
+  [{ agentId, threadId, resourceId }, 'suspended_since_thread_id'],
+  [{ status: 'interrupted' }, 'interrupted_since'],
+  [{ status: 'stalled', agentId }, 'stalled_since'],
+  [{ status: 'running' }, 'running_since'],
+  [{ status: 'all' }, 'suspended_since'],
+  [{ status: 'all', agentId }, 'suspended_since'],
+];
+
+describe('the plan of the list', () => {
+  test.each(cases)('%o takes the index', async (query, index) => {
+    const plans = await plansOf(listRuns({ status: 'suspended', limit: 1, ...query }, lateralLookup));
+    expect(plans).toHaveLength(2);
+    for (const plan of plans) {
+      expect(plan).toMatch(new RegExp(`Index.* (using|on) countersign_heads_${index}`));
+      expect(plan).not.toContain('Seq Scan');
+    }
+  });
+
+  test('a page of 100 looks its calls and events up, and reads no table', async () => {
+    const [plan] = await plansOf(listRuns({ status: 'suspended', limit: 100 }, lateralLookup));
+    expect(plan).toMatch(/countersign_calls_pkey/);
+    expect(plan).toMatch(/countersign_events_by_run/);
+    expect(plan).not.toMatch(/Seq Scan|Hash/);
+  });
+});
+
+test('runs that move are found without those that wait', async () => {
+  const plans = [
+    await planOf(candidatesQuery(['worker', 'other'])),
+    await planOf(candidatesQuery([])),
+    ...(await plansOf(claimedRuns('worker'))),
+  ];
+  for (const plan of plans) {
+    expect(plan).toContain('countersign_heads_moving');
+    expect(plan).not.toContain('Seq Scan');
+  }
+});

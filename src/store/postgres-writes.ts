@@ -1,0 +1,200 @@
+/**
+ * Owns the writes of runs on PostgreSQL. Each is a few statements that are sent at once and need no answer in
+ * between: so a process that freezes never holds the lock of a run, and a write costs one round trip. The head's row
+ * decides who wins, in one statement with everything that depends on it. What is stored is what sql.ts stores.
+ */
+import type { Outcome } from '../core/event.ts';
+import type { Batch, OpenCall } from '../core/store.ts';
+import { decisionRow, isRunning, stopsOf, type Value, versionAfter } from './sql.ts';
+
+export interface PostgresQuery {
+  /** With `?` for each parameter. */
+  readonly sql: string;
+  readonly params: readonly (Value | readonly Value[])[];
+}
+
+/** Statements of one write, in one transaction. */
+export interface PostgresWrite {
+  readonly queries: readonly PostgresQuery[];
+  /** Which of them gives a row when the write has won. */
+  readonly decisive: number;
+}
+
+/** A version that no run has: the id is taken, and nothing else is known yet. */
+const reserved = -1;
+
+/**
+ * Takes the id, then writes as an append does. Whether the run has ended is only looked up with the id taken:
+ * before, an end that another writer is about to commit would be missed.
+ */
+export function createWrite(batch: Batch, now: number): PostgresWrite {
+  const { runId, head } = batch;
+  const params = [runId, head.agentId, head.threadId ?? null, head.resourceId ?? null, reserved];
+  const reserve = {
+    sql: `INSERT INTO countersign_heads (run_id, agent_id, thread_id, resource_id, version, head, workers)
+      VALUES (?, ?, ?, ?, ?, 'waiting', '[]') ON CONFLICT DO NOTHING`,
+    params,
+  };
+  const giveBack = {
+    sql: 'DELETE FROM countersign_heads WHERE run_id = ? AND version = ?',
+    params: [runId, reserved],
+  };
+  const ended = 'AND NOT EXISTS (SELECT 1 FROM countersign_outcomes o WHERE o.run_id = h.run_id)';
+  return { queries: [reserve, growQuery(batch, reserved, now, ended), giveBack], decisive: 1 };
+}
+
+export function appendWrite(batch: Batch, now: number): PostgresWrite {
+  return { queries: [growQuery(batch, batch.expectedVersion, now, '')], decisive: 0 };
+}
+
+export function removeWrite(batch: Batch, outcome: Outcome, at: number): PostgresWrite {
+  const { id, runId, head, expectedVersion } = batch;
+  const removed = {
+    name: 'head',
+    sql: 'DELETE FROM countersign_heads WHERE run_id = ? AND version = ? RETURNING run_id',
+    params: [runId, expectedVersion],
+  };
+  const events = {
+    name: 'events',
+    sql: 'DELETE FROM countersign_events e USING head WHERE e.run_id = head.run_id',
+    params: [],
+  };
+  const calls = {
+    name: 'calls',
+    sql: 'DELETE FROM countersign_calls c USING head WHERE c.run_id = head.run_id',
+    params: [],
+  };
+  const end = {
+    name: 'ended',
+    sql: `INSERT INTO countersign_outcomes (run_id, agent_id, thread_id, resource_id, ended_at, batch, data)
+      SELECT run_id, ?::text, ?::text, ?::text, ?::bigint, ?::text, ?::text FROM head`,
+    params: [head.agentId, head.threadId ?? null, head.resourceId ?? null, at, id, JSON.stringify(outcome)],
+  };
+  return { queries: [joined([removed, events, calls, ...recordParts(batch), end])], decisive: 0 };
+}
+
+interface Part extends PostgresQuery {
+  readonly name: string;
+}
+
+function joined(parts: readonly Part[]): PostgresQuery {
+  const texts = parts.map(({ name, sql }) => `${name} AS (${sql})`);
+  return {
+    sql: `WITH ${texts.join(',\n')}\nSELECT run_id FROM head`,
+    params: parts.flatMap(({ params }) => params),
+  };
+}
+
+/** All parts see the tables as they were before the statement, so none may touch a row that another does. */
+function growQuery(batch: Batch, version: number, now: number, unless: string): PostgresQuery {
+  const { runId, head } = batch;
+  const running = isRunning(head);
+  const grown = {
+    name: 'head',
+    sql: `UPDATE countersign_heads h SET version = ?, head = ?, workers = ?,
+        suspended_since = ?, interrupted_since = ?, stalled_since = ?,
+        running_since = ${running ? 'coalesce(h.running_since, ?)' : '?'}
+      WHERE h.run_id = ? AND h.version = ? ${unless} RETURNING h.run_id`,
+    params: [
+      versionAfter(batch),
+      head.head,
+      JSON.stringify(head.workers),
+      ...stopsOf(head),
+      running ? now : null,
+      runId,
+      version,
+    ],
+  };
+  return joined([grown, ...eventParts(batch), ...indexParts(batch), ...recordParts(batch)]);
+}
+
+function eventParts({ id, expectedVersion, events }: Batch): Part[] {
+  if (events.length === 0) return [];
+  const sql = `INSERT INTO countersign_events (run_id, seq, batch, data)
+      SELECT head.run_id, ?::bigint + e.place, CASE WHEN e.place = 1 THEN ?::text END, e.data
+      FROM head, unnest(?::text[]) WITH ORDINALITY AS e (data, place)`;
+  return [{ name: 'events', sql, params: [expectedVersion, id, events] }];
+}
+
+function indexParts({ opened, closed }: Batch): Part[] {
+  const calls = new Map(opened.map((call) => [call.toolCallId, call]));
+  const gone = closed.map(({ toolCallId }) => toolCallId).filter((id) => !calls.has(id));
+  return [
+    ...(gone.length === 0 ? [] : [closedPart(gone)]),
+    ...(calls.size === 0 ? [] : [openedPart([...calls.values()])]),
+  ];
+}
+
+function closedPart(toolCallIds: readonly string[]): Part {
+  const sql = `DELETE FROM countersign_calls c USING head
+      WHERE c.run_id = head.run_id AND c.tool_call_id = ANY (?::text[])`;
+  return { name: 'closed', sql, params: [toolCallIds] };
+}
+
+function openedPart(calls: readonly OpenCall[]): Part {
+  const sql = `INSERT INTO countersign_calls
+        (run_id, tool_call_id, owner_run_id, stop, kind, tool_name, since, request_seq, stop_seq)
+      SELECT head.run_id, c.* FROM head, unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[],
+        ?::bigint[], ?::bigint[], ?::bigint[]) AS c
+      ON CONFLICT (run_id, tool_call_id) DO UPDATE SET owner_run_id = excluded.owner_run_id,
+        stop = excluded.stop, kind = excluded.kind, tool_name = excluded.tool_name, since = excluded.since,
+        request_seq = excluded.request_seq, stop_seq = excluded.stop_seq`;
+  const columns = [
+    'toolCallId',
+    'runId',
+    'stop',
+    'kind',
+    'toolName',
+    'since',
+    'requestSeq',
+    'stopSeq',
+  ] as const;
+  return { name: 'opened', sql, params: columns.map((column) => calls.map((call) => call[column])) };
+}
+
+function recordParts({ id, runId, records, outcomes }: Batch): Part[] {
+  const texts = outcomes.map(({ toolCallId, stop, outcome }) => ({
+    toolCallId,
+    stop,
+    text: JSON.stringify(outcome),
+  }));
+  const outcomeIn = (row: readonly Value[]): Value =>
+    texts.findLast(({ toolCallId, stop }) => toolCallId === row[1] && stop === row[2])?.text ??
+    (row[7] as Value);
+  const rows = records
+    .map((record) => decisionRow(runId, id, record))
+    // The outcomes of this batch cannot reach a row that the same statement inserts.
+    .map((row) => row.with(7, outcomeIn(row)));
+  return [
+    ...(rows.length === 0 ? [] : [decisionsPart(rows)]),
+    ...(texts.length === 0 ? [] : [outcomesPart(texts)]),
+  ];
+}
+
+function decisionsPart(rows: readonly (readonly Value[])[]): Part {
+  const sql = `INSERT INTO countersign_decisions
+        (run_id, tool_call_id, stop, agent_id, decision_id, decided_at, batch, outcome, data)
+      SELECT head.run_id, d.* FROM head, unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::bigint[],
+        ?::text[], ?::text[], ?::text[]) AS d
+      ON CONFLICT DO NOTHING`;
+  const columns = [1, 2, 3, 4, 5, 6, 7, 8];
+  return {
+    name: 'decided',
+    sql,
+    params: columns.map((column) => rows.map((row) => row[column] as Value)),
+  };
+}
+
+function outcomesPart(
+  outcomes: readonly { readonly toolCallId: string; readonly stop: number; readonly text: string }[],
+): Part {
+  const sql = `UPDATE countersign_decisions d SET outcome = o.outcome
+      FROM head, unnest(?::text[], ?::bigint[], ?::text[]) AS o (tool_call_id, stop, outcome)
+      WHERE d.run_id = head.run_id AND d.tool_call_id = o.tool_call_id AND d.stop = o.stop`;
+  const params = [
+    outcomes.map(({ toolCallId }) => toolCallId),
+    outcomes.map(({ stop }) => stop),
+    outcomes.map(({ text }) => text),
+  ];
+  return { name: 'outcomes', sql, params };
+}

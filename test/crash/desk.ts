@@ -1,0 +1,123 @@
+/** The agent of all crash tests. It answers by what it reads and keeps nothing, so any process can go on with it. */
+import { z } from 'zod';
+import { Agent } from '../../src/agent/agent.ts';
+import type { RunOptions } from '../../src/agent/options.ts';
+import { createTool, type ToolContext } from '../../src/core/tool.ts';
+import { checkPrompt } from '../../src/testing/check-prompt.ts';
+import { type ScriptedStep, scriptedModel } from '../../src/testing/scripted-model.ts';
+import type { Journal } from './journal.ts';
+
+/** Where in the work of a tool or a model a process may die. */
+export type Phase = 'before effect' | 'in effect' | 'after effect' | 'in model call';
+
+/** The process, as its tools see it. */
+export interface World {
+  readonly journal: Journal;
+  /** The moment in which it may die, and then this never resolves. */
+  reach(phase: Phase): Promise<void>;
+  /** Does the side effect, reaching the phases around it. */
+  effect(effect: {
+    readonly runId: string;
+    readonly toolCallId: string;
+    readonly toolName: string;
+    readonly key: string;
+  }): Promise<void>;
+}
+
+/** What a run is to do, and what the person is going to say. */
+export interface Scenario {
+  readonly name: string;
+  readonly steps: readonly (string | ScriptedStep)[];
+  readonly options?: Pick<RunOptions, 'durable' | 'toolCallConcurrency'> | undefined;
+  /** The person ends the run as soon as something waits. */
+  readonly cancels?: true;
+  /** The person decides everything that waits at once. */
+  readonly decidesAtOnce?: true;
+}
+
+/** The tools; `pay` and `charge` wait for an approval. What the person says is in the arguments: `no-…` is no. */
+const toolNames = ['pay', 'charge', 'note', 'look', 'ship'] as const;
+export type ToolName = (typeof toolNames)[number];
+
+/** Tools that may run several times for one call. */
+export const repeatableTools: readonly string[] = ['charge', 'look'];
+
+const input = z.object({ id: z.string() });
+
+async function work(world: World, toolName: ToolName, context: ToolContext): Promise<{ by: string }> {
+  const { runId, toolCallId, idempotencyKey: key } = context;
+  await world.effect({ runId, toolCallId, toolName, key });
+  return { by: 'tool' };
+}
+
+export function openDesk(world: World): Agent {
+  const plain = (id: ToolName, flags: object) =>
+    createTool({
+      id,
+      inputSchema: input,
+      ...flags,
+      execute: (_input, context) => work(world, id, context as unknown as ToolContext),
+    });
+  const ship = createTool({
+    id: 'ship',
+    inputSchema: input,
+    suspendSchema: z.object({ question: z.string() }),
+    resumeSchema: z.object({ ok: z.boolean() }),
+    execute: async (_input, context) => {
+      if (context.agent.resumeData === undefined) {
+        await world.reach('before effect');
+        return context.agent.suspend({ question: 'Where to?' });
+      }
+      return work(world, 'ship', context as unknown as ToolContext);
+    },
+  });
+  return new Agent({
+    id: 'desk',
+    model: modelOf(world),
+    tools: {
+      pay: plain('pay', { requireApproval: true }),
+      charge: plain('charge', { requireApproval: true, idempotent: true }),
+      note: plain('note', {}),
+      look: plain('look', { readOnly: true }),
+      ship,
+    },
+  });
+}
+
+/** Its script is in the user's message, so one model does for all scenarios. */
+function modelOf(world: World): ReturnType<typeof scriptedModel> {
+  return scriptedModel(
+    async (prompt) => {
+      const { runId, steps } = orderIn(prompt);
+      for (const what of checkPrompt(prompt)) world.journal.note({ runId, type: 'wrong', what });
+      for (const message of prompt) {
+        if (message.role !== 'tool') continue;
+        for (const part of message.content) {
+          if (part.type !== 'tool-result') continue;
+          const { toolCallId } = part;
+          world.journal.note({ runId, type: 'told', toolCallId, output: JSON.stringify(part.output) });
+        }
+      }
+      await world.reach('in model call');
+      const step = steps[prompt.filter(({ role }) => role === 'assistant').length];
+      return step ?? 'There is nothing more to say.';
+    },
+    { check: false },
+  );
+}
+
+interface Order {
+  readonly runId: string;
+  readonly steps: readonly (string | ScriptedStep)[];
+}
+
+/** The user's message of a run. */
+export function orderFor(scenario: Scenario, runId: string): string {
+  return JSON.stringify({ runId, steps: scenario.steps } satisfies Order);
+}
+
+function orderIn(prompt: Parameters<typeof checkPrompt>[0]): Order {
+  const message = prompt.find(({ role }) => role === 'user');
+  const part = message?.role === 'user' ? message.content[0] : undefined;
+  return JSON.parse(part?.type === 'text' ? part.text : '') as Order;
+}

@@ -1,0 +1,43 @@
+/** Which paths lead through what the package exports. */
+import type { Path } from './coverage-paths.ts';
+
+/** What the package exports, and the paths that lead through it. A name that is new must be put here. */
+export const pathsOfExports: Readonly<Record<string, readonly Path[] | 'no path'>> = {
+  Agent: ['agent tool', 'dynamic tool', 'AI SDK tool', 'client tool'],
+  Countersign: ['warm', 'cold', 'several processes'],
+  CountersignError: 'no path',
+  InMemoryStore: ['in-memory store'],
+  LibSQLStore: ['LibSQL'],
+  PostgresStore: ['PostgreSQL'],
+  RequestContext: 'no path',
+  SQLiteStore: ['SQLite store'],
+  checkPrompt: 'no path',
+  crashStore: 'no path',
+  createTool: ['agent tool', 'client tool'],
+  fakeClock: 'no path',
+  fingerprint: 'no path',
+  isCountersignError: 'no path',
+  promptRules: 'no path',
+  scriptedModel: 'no path',
+  storeAround: 'no path',
+  storeContract: 'no path',
+};
+
+export const pathsOfMethods: Readonly<Record<string, readonly Path[] | 'no path'>> = {
+  stream: ['stream'],
+  generate: ['generate'],
+  approveToolCall: ['approve', 'stream'],
+  approveToolCallGenerate: ['approve', 'generate'],
+  declineToolCall: ['decline', 'stream'],
+  declineToolCallGenerate: ['decline', 'generate'],
+  resumeStream: ['resume', 'stream'],
+  resumeGenerate: ['resume', 'generate'],
+  resolveInterruptedCall: ['resolve interrupted', 'stream'],
+  resolveInterruptedCallGenerate: ['resolve interrupted', 'generate'],
+  sendToolApproval: ['thread decisions'],
+  observe: ['observe', 'stream'],
+  continueRun: ['continueRun', 'stream'],
+  continueRunGenerate: ['continueRun', 'generate'],
+  cancelRun: ['cancelRun'],
+  listSuspendedRuns: ['listSuspendedRuns'],
+};
