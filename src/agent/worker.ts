@@ -104,7 +104,7 @@ export function openWorker(
   }
 
   async function recover(log: RunLog): Promise<void> {
-    if (!log.stored) return;
+    if (!log.stored || openClaims(log.run).length === 0) return;
     const isIdle = (claim: Claim): boolean => claim.worker === id && !busyLegs.has(claim.leg);
     const hasBegun = (toolCallId: string, attempt: number): boolean =>
       begun.has(beginningOf(log.runId, toolCallId, attempt));

@@ -215,7 +215,7 @@ export type Event =
   | (On & { readonly type: 'run-ended'; readonly outcome: Outcome });
 
 export function eventText(event: Event): string {
-  return JSON.stringify({ v: eventFormat, ...event });
+  return `{"v":${eventFormat},${JSON.stringify(event).slice(1)}`;
 }
 
 export function eventFrom(text: string): Event {
