@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { Agent, Countersign, createTool, InMemoryStore, type Store } from '../index.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
+import { storeAround } from '../testing/store-around.ts';
 
 /** A store whose process dies: from then on it never answers. */
 function mortal(store: Store): { store: Store; die(): void } {
@@ -112,6 +113,47 @@ describe('a worker that dies', () => {
     expect(effects).toEqual(['o-1', 'o-1']);
     expect((await next.agent.listSuspendedRuns({ status: 'all' })).total).toBe(0);
     expect((await shared.load(runId, 0))?.kind).toBe('ended');
+  });
+
+  test('and whose run ends elsewhere in the meantime, is told to everyone who comes late', async () => {
+    let now = 0;
+    const shared = new InMemoryStore({ now: () => now });
+    const first = mortal(shared);
+    const entered = Promise.withResolvers<void>();
+    const dying = open(
+      asks,
+      first.store,
+      () => {
+        first.die();
+        entered.resolve();
+      },
+      { idempotent: true },
+    );
+    const { runId } = await dying.agent.generate('Refund o-1');
+    void dying.agent.approveToolCallGenerate({ runId });
+    await entered.promise;
+    now += 21_000;
+
+    const bothAsk = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    let asking = 0;
+    const dead: Store['workers']['dead'] = async (...asked) => {
+      const found = await shared.workers.dead(...asked);
+      if (++asking === 2) bothAsk.resolve();
+      await ended.promise;
+      return found;
+    };
+    const workers = { ...shared.workers, dead };
+    const late = open(asks, storeAround(shared, { workers }), () => 'never', { idempotent: true });
+    const answers = Promise.allSettled([1, 2].map(() => late.agent.approveToolCall({ runId })));
+    await bothAsk.promise;
+    const next = open(asks, shared, () => 'ok', { idempotent: true });
+    await next.countersign.sweep();
+    await next.countersign.stop();
+    ended.resolve();
+    const reasons = (await answers).map((answer) => (answer as PromiseRejectedResult).reason.code);
+    expect(reasons).toEqual(['already-decided', 'already-decided']);
+    await late.countersign.stop();
   });
 });
 

@@ -37,6 +37,12 @@ describe('the end', () => {
       code: 'run-ended',
     });
     expect(heard.gone).toMatchObject([{ kind: 'ended', outcome: { status: 'cancelled' } }]);
+    // Also whoever queued behind: what is known of the run here is not what it is.
+    await expect(rival.commit(propose(decided('c2', 'approve')))).rejects.toMatchObject({
+      code: 'run-ended',
+      message: expect.stringContaining('cancelled'),
+    });
+    expect(await rival.commit(() => [])).toEqual([]);
     expect(await loadLog(portsOf(store).ports, runId)).toMatchObject({ kind: 'ended' });
   });
 

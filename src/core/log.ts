@@ -113,6 +113,8 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
   let unstored = firstEvents;
   let queue: Promise<unknown> = Promise.resolve();
   let doubtful = false;
+  /** It ended elsewhere: what is known here of its claims and calls is only what was last read. */
+  let gone: CountersignError | undefined;
 
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const turn = queue.then(work);
@@ -142,7 +144,8 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     }
     if (found) for (const listener of [...listeners]) listener.onGone(found);
     run = { ...run, outcome: found?.outcome ?? forgotten };
-    throw endedError(runId, found);
+    gone = endedError(runId, found);
+    throw gone;
   }
 
   async function commitNow(propose: Propose, options: CommitOptions): Promise<readonly Event[]> {
@@ -151,6 +154,7 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     /** Conflicts with nothing new to read: a store that is wrong must not keep us here for ever. */
     let fruitless = 0;
     for (;;) {
+      if (gone && propose(run).length > 0) throw gone;
       const proposed = changesOf(propose(run), run);
       const between = proposed.at(-1)?.run ?? run;
       const riding = options.me ? riders(between, options.me, clock.now()) : [];

@@ -8,7 +8,12 @@ import type { Store } from '../../src/core/store.ts';
 import { createTool, type ToolContext } from '../../src/core/tool.ts';
 import { InMemoryStore } from '../../src/store/memory.ts';
 import { type FakeClock, fakeClock } from '../../src/testing/fake-clock.ts';
-import { type Script, type ScriptedModel, scriptedModel } from '../../src/testing/scripted-model.ts';
+import {
+  type Script,
+  type ScriptedCall,
+  type ScriptedModel,
+  scriptedModel,
+} from '../../src/testing/scripted-model.ts';
 
 /** One database, and the time: of the database, of all machines, and of their monotonic clocks. */
 export interface Ground {
@@ -156,3 +161,15 @@ export function watched(
     },
   });
 }
+
+export const call = (toolName: string, id: string): ScriptedCall => ({
+  toolName,
+  args: { id },
+  toolCallId: `${toolName}-${id}`,
+});
+
+/** A model that asks for these calls, tool and id, and then is done. */
+export const asks =
+  (...calls: [string, string][]): Script =>
+  (prompt) =>
+    prompt.at(-1)?.role === 'tool' ? 'Done.' : { calls: calls.map(([toolName, id]) => call(toolName, id)) };
