@@ -2,10 +2,10 @@
  * One opened store: the runs that are alive in it here, each loaded once and shared by all legs that act on it, and
  * forgotten when the last of them is done. What dead workers left is taken over whenever a run is touched.
  */
-import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
+import { isCountersignError, messageOf } from '../core/errors.ts';
 import type { Claim, RunStarted } from '../core/event.ts';
 import { type Sha256, sha256 } from '../core/json.ts';
-import { type Clock, type LogPorts, loadLog, type RunLog, startLog } from '../core/log.ts';
+import { type Clock, existsError, type LogPorts, loadLog, type RunLog, startLog } from '../core/log.ts';
 import type { EndedRun, Store } from '../core/store.ts';
 import { giveBack, openClaims, takeOver } from '../core/takeover.ts';
 import { type HeartbeatOptions, openHeartbeat } from '../engine/heartbeat.ts';
@@ -179,12 +179,7 @@ export function openWorker(
     },
     endLeg: (leg) => busyLegs.delete(leg),
     begin(started) {
-      if (alive.has(started.runId)) {
-        throw new CountersignError('run-exists', `A run "${started.runId}" exists already.`, {
-          runId: started.runId,
-          todo: 'Leave runId out, and one is made.',
-        });
-      }
+      if (alive.has(started.runId)) throw existsError(started.runId);
       const log = startLog(ports, started);
       const entry: Entry = { log: Promise.resolve(log), uses: 1 };
       alive.set(started.runId, entry);

@@ -278,7 +278,8 @@ export function endedError(runId: string, ended: EndedRun | undefined): Counters
   });
 }
 
-function existsError(runId: string): CountersignError {
+/** The error of someone who begins a run under an id that is taken. */
+export function existsError(runId: string): CountersignError {
   return new CountersignError('run-exists', `A run "${runId}" exists already.`, {
     runId,
     expected: 'a new runId, or none',
