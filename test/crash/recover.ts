@@ -30,6 +30,8 @@ export async function lostIn(store: Store, runId: string, journal: Journal): Pro
   const entries = journal.read(runId);
   const stops = factsOf(entries, 'announced');
   const acknowledged = factsOf(entries, 'acknowledged');
+  // Listed first: what another process decides in between is then found decided.
+  const listed = (await store.list({ status: 'all', limit: 1000 })).runs.find((one) => one.runId === runId);
   const found = await store.load(runId, 0);
   if (found === undefined) {
     return [...stops, ...acknowledged].map(({ type, toolCallId }) => `${type} and gone: ${toolCallId}`);
@@ -39,7 +41,6 @@ export async function lostIn(store: Store, runId: string, journal: Journal): Pro
     found.kind === 'ended'
       ? found.records.find((record) => record.toolCallId === toolCallId && record.stop === stop)
       : run?.calls.get(toolCallId)?.decisions.find((decision) => decision.stop === stop);
-  const listed = (await store.list({ status: 'all', limit: 1000 })).runs.find((one) => one.runId === runId);
   const isOpen = (toolCallId: string, stop: number): boolean => {
     const call = run?.calls.get(toolCallId);
     const isListed = listed?.calls.some(
