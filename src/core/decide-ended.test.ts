@@ -1,15 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type DecisionRequest, decideEnded } from './decide.ts';
-import type { Verdict } from './event.ts';
 import type { DecisionRecord, EndedRun } from './store.ts';
+import { request } from './test-support/decide.ts';
 import { fingerprintOf, runId } from './test-support/events.ts';
-
-const request = (verdict: Verdict, over: Partial<DecisionRequest> = {}): DecisionRequest => ({
-  verdict,
-  runId,
-  ...(verdict === 'resume' ? { data: { answer: 42 } } : {}),
-  ...over,
-});
 
 describe('a decision on a run that has ended', () => {
   const record = (toolCallId: string, over: Partial<DecisionRecord> = {}): DecisionRecord => ({

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { type DecisionRequest, decide, targetOf } from './decide.ts';
+import { targetOf } from './decide.ts';
 import type { Event, Verdict } from './event.ts';
-import type { Run } from './state.ts';
+import { answerOf, request } from './test-support/decide.ts';
 import {
   asking,
   callStarted,
   requested,
-  runId,
   runIn,
   runOf,
   runStarted,
@@ -15,22 +14,6 @@ import {
   stepStarted,
   suspended,
 } from './test-support/events.ts';
-
-const request = (verdict: Verdict, over: Partial<DecisionRequest> = {}): DecisionRequest => ({
-  verdict,
-  runId,
-  ...(verdict === 'resume' ? { data: { answer: 42 } } : {}),
-  ...over,
-});
-
-/** The event, 'repeat', or the code of the error. */
-function answerOf(run: Run, asked: DecisionRequest, several: 'latest' | 'refuse' = 'latest'): unknown {
-  try {
-    return decide(run, asked, targetOf(run, asked, several), 99) ?? 'repeat';
-  } catch (thrown) {
-    return (thrown as { code?: string }).code ?? thrown;
-  }
-}
 
 describe('a call that is not named', () => {
   const held = (id: string) => requested(id, 'held');

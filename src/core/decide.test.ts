@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { checkRequest, type DecisionRequest, decide, targetOf, verdictIn } from './decide.ts';
+import { checkRequest, decide, targetOf, verdictIn } from './decide.ts';
 import type { CallDecided, Verdict } from './event.ts';
 import { transition } from './run.ts';
-import type { CallState, Run } from './state.ts';
+import type { CallState } from './state.ts';
+import { answerOf, request } from './test-support/decide.ts';
 import {
   callStarted,
   cancelRequested,
@@ -17,22 +18,6 @@ import {
   stepStarted,
   suspended,
 } from './test-support/events.ts';
-
-const request = (verdict: Verdict, over: Partial<DecisionRequest> = {}): DecisionRequest => ({
-  verdict,
-  runId,
-  ...(verdict === 'resume' ? { data: { answer: 42 } } : {}),
-  ...over,
-});
-
-/** The event, 'repeat', or the code of the error. */
-function answerOf(run: Run, asked: DecisionRequest, several: 'latest' | 'refuse' = 'latest'): unknown {
-  try {
-    return decide(run, asked, targetOf(run, asked, several), 99) ?? 'repeat';
-  } catch (thrown) {
-    return (thrown as { code?: string }).code ?? thrown;
-  }
-}
 
 const verdicts = ['approve', 'decline', 'resume', 'resolve'] as const;
 
