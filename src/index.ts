@@ -12,12 +12,14 @@ export type {
 } from './agent/options.ts';
 export type {
   AgentConfig,
+  AgentsInput,
   Dynamic,
   MessagesInput,
   Supply,
   ToolsInput,
   UiMessageInput,
 } from './agent/types.ts';
+export type { PathStep } from './core/below.ts';
 export { RequestContext } from './core/context.ts';
 export { CountersignError, type ErrorCode, type ErrorDetails, isCountersignError } from './core/errors.ts';
 export type { CallError, Decision, Outcome, Person, Verdict } from './core/event.ts';
@@ -68,3 +70,11 @@ export type {
 } from './stream/chunk.ts';
 export type { AgentOutput, AgentStream } from './stream/output.ts';
 export type { WaitingCall } from './stream/result.ts';
+export type {
+  DelegationCompleteAnswer,
+  DelegationCompleteContext,
+  DelegationContext,
+  DelegationOptions,
+  DelegationStartAnswer,
+  DelegationStartContext,
+} from './team/delegation-hooks.ts';

@@ -17,12 +17,19 @@ import {
   type ResolveOptions,
   type RunOptions,
 } from './options.ts';
-import { namedTools } from './prepare.ts';
+import { delegationTools, namedTools } from './prepare.ts';
 import { recoverRun } from './recovery.ts';
 import type { DecideOptions } from './remote-decision.ts';
 import { startRun } from './start.ts';
 import { type SendToolApprovalOptions, type SentToolApproval, sendToolApproval } from './thread-approval.ts';
-import type { AgentConfig, AgentCore, Binding, MessagesInput, UiMessageInput } from './types.ts';
+import {
+  type AgentConfig,
+  type AgentCore,
+  type Binding,
+  type MessagesInput,
+  subAgent,
+  type UiMessageInput,
+} from './types.ts';
 import { openWorker, systemClock } from './worker.ts';
 
 /** Lets a registry bind an agent to its store. */
@@ -41,6 +48,8 @@ export class Agent {
   readonly id: string;
   readonly name: string;
   readonly description: string | undefined;
+  /** @internal */
+  readonly [subAgent]: AgentCore;
   readonly #core: AgentCore;
   #binding: Binding | undefined;
 
@@ -53,10 +62,11 @@ export class Agent {
     const byObject = new WeakMap<object, Model>();
     this.#core = {
       id: config.id,
+      name: this.name,
       config,
       defaultOptions: config.defaultOptions ?? {},
       secretContext: config.secretContext ?? [],
-      binding: () => (this.#binding ??= ownBinding(config.id)),
+      binding: () => (this.#binding ??= ownBinding(this.#core)),
       whenSeveralWait: () => config.whenSeveralWait ?? this.#core.binding().whenSeveralWait ?? 'latest',
       model(input) {
         const known = typeof input === 'string' ? byId.get(input) : byObject.get(input);
@@ -68,6 +78,7 @@ export class Agent {
       messages: async (input) =>
         (isUi(input) ? messagesFromUi(Array.isArray(input) ? input : [input]) : input) as never,
     };
+    this[subAgent] = this.#core;
   }
 
   /** Answers messages. The stream ends when the run waits for a person, or has ended. */
@@ -172,6 +183,7 @@ export class Agent {
 
   /** @internal */
   [bindAgent](binding: Binding): void {
+    if (this.#binding === binding) return;
     if (this.#binding) {
       throw new CountersignError('invalid-agent', `The agent "${this.id}" has a store already.`, {
         agentId: this.id,
@@ -191,19 +203,22 @@ function check(config: AgentConfig): void {
     refuse(`Agent "${config.id}" has no model.`, "model: 'provider/model' or a model object of the AI SDK");
   }
   if (config.tools !== undefined && typeof config.tools !== 'function') namedTools(config.tools, config);
+  if (config.agents !== undefined && typeof config.agents !== 'function')
+    delegationTools(config.agents, config);
   if (config.defaultOptions) checkOptions(config.defaultOptions);
 }
 
-function ownBinding(agentId: string): Binding {
+function ownBinding(agent: AgentCore): Binding {
   let warned = false;
   const warn = (message: string): void => console.warn(`[countersign] ${message}`);
   return {
     worker: openWorker(new InMemoryStore(), systemClock, warn),
+    agentOf: (id) => (id === agent.id ? agent : undefined),
     warnOfMemory() {
       if (warned) return;
       warned = true;
       warn(
-        `Agent "${agentId}" paused, and its runs live in this process only. ` +
+        `Agent "${agent.id}" paused, and its runs live in this process only. ` +
           'Put it into new Countersign({ agents, storage }) to keep them over a restart.',
       );
     },

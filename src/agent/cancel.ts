@@ -1,7 +1,8 @@
 /** Ends a run on request. */
-import { checkRequest } from '../core/decide.ts';
+import { checkRequest } from './decision-request.ts';
 import { acquireOpen, requestCancel } from './legs.ts';
 import type { CancelOptions } from './options.ts';
+import { recoverRun } from './recovery.ts';
 import type { AgentCore } from './types.ts';
 
 /** Ends a run: what waits is cancelled, what runs is told so, awaited, and its true outcome recorded. */
@@ -13,9 +14,12 @@ export async function cancelRun(
   const { runId, reason, by } = options;
   const { worker } = agent.binding();
   const lease = await acquireOpen(agent, worker, runId);
+  const { log, root, mover } = lease;
   try {
-    await requestCancel(lease.log, worker, reason, by);
-    return { runId, status: lease.log.run.outcome ? 'cancelled' : 'cancelling' };
+    await requestCancel(log, worker, reason, by);
+    // The run above goes on with what became of this one.
+    if (log !== root && mover && !root.run.outcome) await recoverRun(mover, root.runId);
+    return { runId, status: log.run.outcome ? 'cancelled' : 'cancelling' };
   } finally {
     lease.release();
   }

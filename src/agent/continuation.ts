@@ -1,13 +1,12 @@
 /** Tries a stalled run again. */
-import { checkRequest } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
-import { headOf, isClaim } from '../core/next.ts';
-import type { Parts } from '../core/parts.ts';
-import { lastStep, type Run } from '../core/state.ts';
+import { headOf, isClaim, stalledRuns } from '../core/next.ts';
+import type { Run } from '../core/state.ts';
 import type { Leg } from '../stream/leg.ts';
+import { checkRequest } from './decision-request.ts';
 import { acquireOpen, runLeg, withLease } from './legs.ts';
-import type { ContinueOptions } from './options.ts';
+import { broughtToRoot, type ContinueOptions } from './options.ts';
 import { partsOf } from './prepare.ts';
 import type { AgentCore } from './types.ts';
 
@@ -17,15 +16,22 @@ export async function continueRun(agent: AgentCore, options: ContinueOptions): P
   const { worker } = agent.binding();
   const lease = await acquireOpen(agent, worker, options.runId);
   return withLease(lease, async () => {
-    const { log } = lease;
-    const legParts = await partsOf(agent, worker, log.run.started, options, false);
+    const { log, root, mover } = lease;
+    if (mover === undefined) throw moverMissing(root.run);
+    const legParts = await partsOf(
+      mover,
+      worker,
+      root.run.started,
+      broughtToRoot(options, log === root),
+      false,
+    );
     return runLeg(agent, lease, legParts, options, async (leg, parts) => {
       await log.commit(
         (run) => {
-          if (lastStep(run)?.state === 'stalled') {
-            const event = continued(run, parts, options.by);
-            leg.beginAt((stored) => stored === event);
-            return [event];
+          const events = continued(run, worker.clock.now(), options.by);
+          if (events.length > 0) {
+            leg.beginAt((stored) => stored === events[0]);
+            return events;
           }
           // Nobody moves it, though nothing failed: the claims of this leg ride along.
           if (headOf(run) !== 'runnable') throw notStalled(run);
@@ -48,7 +54,21 @@ function notStalled(run: Run): CountersignError {
   });
 }
 
-/** The event by which a stalled run goes on. */
-export function continued(run: Run, parts: Parts, by: Person | undefined): Event {
-  return { type: 'run-continued', runId: run.started.runId, at: parts.clock.now(), ...(by ? { by } : {}) };
+/** The events by which a stalled run goes on, and stalled runs below it. */
+export function continued(run: Run, at: number, by: Person | undefined): Event[] {
+  return stalledRuns(run).map(({ started: { runId } }) => ({
+    type: 'run-continued',
+    runId,
+    at,
+    ...(by ? { by } : {}),
+  }));
+}
+
+/** The error of someone who asks for what only the root's agent can do. */
+export function moverMissing({ started }: Run): CountersignError {
+  return new CountersignError('agent-missing', `The agent "${started.agentId}" of the run is not here.`, {
+    runId: started.runId,
+    agentId: started.agentId,
+    todo: 'Approve or decline, or do it where that agent is deployed.',
+  });
 }

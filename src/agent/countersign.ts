@@ -1,4 +1,5 @@
 /** `Countersign`: the registry that binds agents to one store. */
+import { firstIdOf } from '../core/below.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { Clock } from '../core/log.ts';
 import type { Limits } from '../core/parts.ts';
@@ -13,7 +14,7 @@ import {
   type DecideOptions,
   decideWithoutAgent,
 } from './remote-decision.ts';
-import type { Binding, Supply } from './types.ts';
+import { type Binding, type Supply, subAgent } from './types.ts';
 import { openWorker, systemClock, type Worker } from './worker.ts';
 
 type Agents = Readonly<Record<string, Agent>>;
@@ -52,6 +53,8 @@ const lookedAtAtOnce = 1000;
 export class Countersign<Named extends Agents = Agents> {
   readonly storage: Store;
   readonly #agents: Named;
+  /** The agents and all below them. */
+  readonly #byId = new Map<string, Agent>();
   readonly #worker: Worker;
   readonly #sweepEvery: number;
   #sweep: Sweep | undefined;
@@ -74,23 +77,29 @@ export class Countersign<Named extends Agents = Agents> {
       whenSeveralWait: config.whenSeveralWait,
       limits: config.limits,
       waitUntil: config.waitUntil,
+      agentOf: (id) => this.#byId.get(id)?.[subAgent],
       warnOfMemory: () => {},
     };
-    const ids = new Set<string>();
-    for (const agent of agents) {
-      if (!(agent instanceof Agent) || ids.has(agent.id)) {
-        throw new CountersignError(
-          'invalid-agent',
-          'The registry was given something that is no agent, or two of one id.',
-          { expected: '{ key: new Agent({ id, … }), … } with an id each' },
-        );
-      }
-      ids.add(agent.id);
-    }
-    for (const agent of agents) agent[bindAgent](binding);
+    for (const agent of agents) this.#collect(agent);
+    for (const agent of this.#byId.values()) agent[bindAgent](binding);
   }
 
-  /** An agent by its key in `agents`, or by its id. @throws `agent-not-found`. */
+  /** The agent and, whatever its depth, each below it. */
+  #collect(agent: unknown): void {
+    if (!(agent instanceof Agent) || (this.#byId.get(agent.id) ?? agent) !== agent) {
+      throw new CountersignError(
+        'invalid-agent',
+        'The registry was given something that is no agent, or two of one id.',
+        { expected: '{ key: new Agent({ id, … }), … } with an id each, sub-agents too' },
+      );
+    }
+    if (this.#byId.has(agent.id)) return;
+    this.#byId.set(agent.id, agent);
+    const { agents = {} } = agent[subAgent].config;
+    if (typeof agents !== 'function') for (const below of Object.values(agents)) this.#collect(below);
+  }
+
+  /** An agent by its key in `agents`, or one of them or below them by its id. @throws `agent-not-found`. */
   getAgent(name: (keyof Named & string) | (string & {})): Agent {
     const found = this.#find(name);
     if (found) return found;
@@ -132,7 +141,7 @@ export class Countersign<Named extends Agents = Agents> {
    */
   async decideToolCall(options: DecideOptions): Promise<AcceptedDecision> {
     checkVerdict(options);
-    const found = await this.#worker.acquire(options.runId);
+    const found = await this.#worker.acquire(firstIdOf(options.runId));
     const agentId = found?.kind === 'lease' ? found.log.run.started.agentId : found?.agentId;
     try {
       const agent = agentId === undefined ? undefined : this.#find(agentId);
@@ -145,7 +154,7 @@ export class Countersign<Named extends Agents = Agents> {
   }
 
   #sweepPorts(): SweepPorts {
-    const agentIds = Object.values(this.#agents).map((agent) => agent.id);
+    const agentIds = [...this.#byId.keys()];
     return {
       clock: this.#worker.clock,
       // In another order each time: runs that cannot be moved now must not hide the others for good.
@@ -175,8 +184,6 @@ export class Countersign<Named extends Agents = Agents> {
   }
 
   #find(name: string): Agent | undefined {
-    return Object.hasOwn(this.#agents, name)
-      ? this.#agents[name]
-      : Object.values(this.#agents).find((agent) => agent.id === name);
+    return Object.hasOwn(this.#agents, name) ? this.#agents[name] : this.#byId.get(name);
   }
 }

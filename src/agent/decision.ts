@@ -1,26 +1,21 @@
 /** Decides one call: approve, decline, resume. */
-import {
-  checkRequest,
-  type DecisionRequest,
-  decide,
-  decideEnded,
-  type Target,
-  targetOf,
-  verdictIn,
-} from '../core/decide.ts';
-import { CountersignError, isCountersignError } from '../core/errors.ts';
-import type { CallDecided, Decision } from '../core/event.ts';
+import { type Found, findCall, pathTo } from '../core/below.ts';
+import { type DecisionRequest, decide, type Target, targetOf, verdictIn } from '../core/decide.ts';
+import { CountersignError } from '../core/errors.ts';
+import type { Decision, Holder } from '../core/event.ts';
 import { toJson } from '../core/json.ts';
-import type { RunLog } from '../core/log.ts';
+import type { Clock, RunLog } from '../core/log.ts';
 import type { Parts } from '../core/parts.ts';
 import { validate } from '../core/schema.ts';
-import { lastStep, type Run } from '../core/state.ts';
+import type { Call, Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
 import { endedLeg } from '../stream/ended.ts';
 import type { Leg } from '../stream/leg.ts';
-import { continued } from './continuation.ts';
-import { acquire, runLeg, withLease } from './legs.ts';
-import type { DecisionOptions, ResolveOptions } from './options.ts';
+import { continued, moverMissing } from './continuation.ts';
+import { checkRequest } from './decision-request.ts';
+import { decideEnded } from './ended-decision.ts';
+import { acquire, followedLeg, orFromRecords, type RunLease, runLeg, withLease } from './legs.ts';
+import { broughtToRoot, type DecisionOptions, type ResolveOptions } from './options.ts';
 import { type LegParts, partsOf } from './prepare.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease, Worker } from './worker.ts';
@@ -37,16 +32,12 @@ export async function decideCall(
   const lease = await acquire(agent, worker, options.runId);
   if (lease.kind === 'ended') return legOfRecord(lease, given, worker);
   const target = chosen(lease, given, agent);
-  try {
-    return await decideOpen(agent, lease, options, given, target);
-  } catch (error) {
-    if (!isCountersignError(error, 'run-ended')) throw error;
-    // Others ended the run meanwhile: what they left is the answer, for the stop that was meant.
-    const ended = await acquire(agent, worker, options.runId);
-    if (ended.kind === 'ended') return legOfRecord(ended, { ...given, ...target }, worker);
-    ended.release();
-    throw error;
-  }
+  return orFromRecords(
+    () => decideOpen(agent, lease, options, given, target),
+    () => acquire(agent, worker, options.runId),
+    // What others left is the answer, for the stop that was meant.
+    (ended) => legOfRecord(ended, { ...given, ...target }, worker),
+  );
 }
 
 function chosen(lease: Lease, given: DecisionRequest, agent: AgentCore): Target {
@@ -64,49 +55,62 @@ function legOfRecord(ended: EndedRun, given: DecisionRequest, worker: Worker): L
 
 function decideOpen(
   agent: AgentCore,
-  lease: Lease,
+  lease: RunLease,
   options: DecisionOptions,
   given: DecisionRequest,
   target: Target,
 ): Promise<Leg> {
   const { worker } = agent.binding();
   return withLease(lease, async () => {
-    const { log } = lease;
-    const request = decidedRequest(given, log.run.calls.get(target.toolCallId)?.state);
+    const { log, root, mover } = lease;
+    const found = findCall(log.run, target.toolCallId);
+    const request = decidedRequest(given, found?.call.state);
     decide(log.run, request, target, 0);
-    const legParts = await partsOf(agent, worker, log.run.started, options, false);
-    const checked = await checkData(request, target.toolCallId, log.run, legParts);
-    return runLeg(agent, lease, legParts, options, async (leg, parts) => {
-      const repeated = await commitDecision(log, parts, leg, (run) =>
-        decide(run, checked, target, worker.clock.now()),
+    if (mover === undefined) {
+      if (request.verdict === 'resume' || request.verdict === 'resolve') throw moverMissing(root.run);
+      return followedLeg(agent, lease, options, (leg) =>
+        commitDecision(log, leg, undefined, request, target, worker.clock),
       );
-      if (repeated) leg.begin([target.toolCallId]);
-    });
+    }
+    const legParts = await partsOf(
+      mover,
+      worker,
+      root.run.started,
+      broughtToRoot(options, log === root),
+      false,
+    );
+    const checked = found ? await checkData(request, found, log.run, root.run, legParts) : request;
+    return runLeg(agent, lease, legParts, options, (leg, { me }) =>
+      commitDecision(log, leg, me, checked, target, worker.clock),
+    );
   });
 }
 
-/** Appends the decision with the claims it makes possible. True when this very decision was recorded before. */
+/** Appends the decision with the claims it makes possible. */
 async function commitDecision(
   log: RunLog,
-  parts: Parts,
   leg: Leg,
-  propose: (run: Run) => CallDecided | undefined,
-): Promise<boolean> {
+  me: Holder | undefined,
+  request: DecisionRequest,
+  target: Target,
+  clock: Clock,
+): Promise<void> {
   let repeated = false;
   await log.commit(
     (run) => {
-      const event = propose(run);
+      const event = decide(run, request, target, clock.now());
       repeated = event === undefined;
       if (event) {
         leg.beginAt((stored) => stored === event);
       }
       // Whoever decides brings what the stalled run lacked, or repeats the decision to try again.
-      const goesOn = lastStep(run)?.state === 'stalled' ? [continued(run, parts, undefined)] : [];
+      const goesOn = me ? continued(run, clock.now(), undefined) : [];
       return event ? [event, ...goesOn] : goesOn;
     },
-    { me: parts.me },
+    { me },
   );
-  return repeated;
+  // This very decision was recorded before.
+  if (repeated) leg.begin([target.toolCallId]);
 }
 
 /** Says what became of a call whose worker died while it ran. */
@@ -152,14 +156,14 @@ function decidedRequest(given: DecisionRequest, state: string | undefined): Deci
 /** Resume data is checked before anything is written; what is wrong is an error and the call keeps waiting. */
 async function checkData(
   request: DecisionRequest,
-  toolCallId: string,
+  { id: toolCallId, run: owner, call }: Found,
   run: Run,
+  root: Run,
   parts: LegParts,
 ): Promise<DecisionRequest> {
-  const call = run.calls.get(toolCallId);
   checkSize(request.resolution, parts, toolCallId);
-  if (request.verdict !== 'resume' || call?.state !== 'suspended') return request;
-  const tool = parts.tools.get(call.toolName)?.tool;
+  if (request.verdict !== 'resume' || call.state !== 'suspended') return request;
+  const tool = (await toolsOf(owner, root, parts)).get(call.toolName)?.tool;
   const details = { runId: run.started.runId, toolCallId, toolName: call.toolName };
   if (tool === undefined) {
     throw new CountersignError('agent-missing', `The agent has no tool "${call.toolName}" any more.`, {
@@ -181,6 +185,20 @@ async function checkData(
     expected: valid.issues.join('; '),
     todo: 'The call keeps waiting.',
   });
+}
+
+/** The tools of the run itself, or of a run below it. */
+async function toolsOf(owner: Run, root: Run, parts: LegParts): Promise<Parts['tools']> {
+  let run = root;
+  let below: Parts = { ...parts, me: { worker: '', leg: '' } };
+  for (const { toolCallId } of owner === root ? [] : pathTo(root, owner.started.runId)) {
+    const { child, toolName } = run.calls.get(toolCallId) as Call & { child: Run };
+    const delegate = below.tools.get(toolName)?.delegate;
+    if (delegate === undefined) return new Map();
+    below = await delegate.partsOf(child.started, below);
+    run = child;
+  }
+  return below.tools;
 }
 
 function checkSize(

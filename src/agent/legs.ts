@@ -1,29 +1,78 @@
 /** Owns the life of a leg in this process: the run it acts on, its drive, its abort signal, its end. */
+import { findRun, firstIdOf } from '../core/below.ts';
+import { childLog } from '../core/child-log.ts';
 import { drive } from '../core/drive.ts';
+import { isCountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
 import { endedError, type RunLog } from '../core/log.ts';
 import { headOf } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import type { EndedRun } from '../core/store.ts';
 import { openClaims } from '../core/takeover.ts';
+import { endedWithin } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
 import type { LegOptions } from './options.ts';
 import type { LegParts } from './prepare.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease, Worker } from './worker.ts';
 
-/** The run, if it is this agent's: a foreign one is unknown here. @throws `run-not-found`. */
-export async function acquire(agent: AgentCore, worker: Worker, runId: string): Promise<Lease | EndedRun> {
-  const found = await worker.acquire(runId);
-  if (found === undefined) throw endedError(runId, undefined);
+/** A run that is acted on, as part of the run at the top. */
+export interface RunLease extends Lease {
+  readonly root: RunLog;
+  /** Whose code moves it: the agent of the root, unless that is deployed elsewhere. */
+  readonly mover: AgentCore | undefined;
+}
+
+/**
+ * The run, if it is this agent's: a foreign one is unknown here. A run of a sub-agent is found in the log of its root.
+ * @throws `run-not-found`.
+ */
+export async function acquire(agent: AgentCore, worker: Worker, runId: string): Promise<RunLease | EndedRun> {
+  const found = await acquireAny(worker, runId);
   const owner = found.kind === 'lease' ? found.log.run.started.agentId : found.agentId;
-  if (owner === agent.id) return found;
+  if (owner === agent.id) {
+    if (found.kind === 'ended') return found;
+    return { ...found, mover: agent.binding().agentOf(found.root.run.started.agentId) };
+  }
   if (found.kind === 'lease') found.release();
   throw endedError(runId, undefined);
 }
 
+/** The run, whosever it is. @throws `run-not-found`. */
+export async function acquireAny(worker: Worker, runId: string): Promise<Omit<RunLease, 'mover'> | EndedRun> {
+  const found = await worker.acquire(firstIdOf(runId));
+  if (found?.kind === 'ended') {
+    const ended = endedWithin(found, runId);
+    if (ended) return ended;
+  } else if (found) {
+    const root = found.log;
+    if (findRun(root.run, runId)) {
+      return { ...found, log: root.runId === runId ? root : childLog(root, runId), root };
+    }
+    found.release();
+  }
+  throw endedError(runId, undefined);
+}
+
+/** Does what an open run allows, or answers from what others left that ended it meanwhile. */
+export async function orFromRecords<T>(
+  work: () => Promise<T>,
+  again: () => Promise<Lease | EndedRun>,
+  fromRecords: (ended: EndedRun) => T,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isCountersignError(error, 'run-ended')) throw error;
+    const found = await again();
+    if (found.kind === 'ended') return fromRecords(found);
+    found.release();
+    throw error;
+  }
+}
+
 /** As `acquire`, for what only an open run allows. @throws `run-ended`. */
-export async function acquireOpen(agent: AgentCore, worker: Worker, runId: string): Promise<Lease> {
+export async function acquireOpen(agent: AgentCore, worker: Worker, runId: string): Promise<RunLease> {
   const found = await acquire(agent, worker, runId);
   if (found.kind === 'ended') throw endedError(runId, found);
   return found;
@@ -42,7 +91,7 @@ export async function withLease<T>(lease: Lease, work: () => Promise<T>): Promis
 /** Opens a leg, lets it begin, and lets the loop move the run. What `begin` throws leaves nothing behind. */
 export async function runLeg(
   agent: AgentCore,
-  lease: Lease,
+  lease: Pick<RunLease, 'log' | 'root' | 'release'>,
   legParts: LegParts,
   options: LegOptions,
   begin: (leg: Leg, parts: Parts) => void | Promise<void>,
@@ -62,6 +111,25 @@ export async function runLeg(
   return leg;
 }
 
+/** A leg of a run that others move. */
+export async function followedLeg(
+  agent: AgentCore,
+  lease: RunLease,
+  options: LegOptions,
+  begin: (leg: Leg) => Promise<void>,
+): Promise<Leg> {
+  const { worker } = agent.binding();
+  const leg = openLeg(lease.log, callbacksOf(agent, options), worker.warn);
+  try {
+    await begin(leg);
+  } catch (error) {
+    leg.discard();
+    throw error;
+  }
+  followLeg(lease, leg, worker);
+  return leg;
+}
+
 function callbacksOf(agent: AgentCore, options: LegOptions): LegOptions {
   const { onStepFinish, onFinish, onError } = agent.defaultOptions;
   return {
@@ -78,14 +146,14 @@ function callbacksOf(agent: AgentCore, options: LegOptions): LegOptions {
  */
 export function moveRun(
   agent: AgentCore,
-  lease: Lease,
+  lease: Pick<RunLease, 'root' | 'release'>,
   parts: Parts,
   options: Pick<LegOptions, 'waitUntil'>,
   leg: Leg | undefined,
   finish: () => void,
 ): void {
   const { worker, warnOfMemory, waitUntil } = agent.binding();
-  const { log } = lease;
+  const log = lease.root;
   const moved = drive(log, parts)
     .then(() => (leg ? follow(log, leg, parts, worker) : undefined))
     .catch((error: unknown) => log.fail(error))
@@ -146,6 +214,8 @@ export async function requestCancel(
   by?: Person,
 ): Promise<void> {
   const me = { worker: worker.id, leg: worker.beginLeg() };
+  // Only the end of a whole log may ride along: nobody here would perform the claims of the run above.
+  const isRoot = firstIdOf(log.runId) === log.runId;
   const request = (runId: string): Event => ({
     type: 'cancel-requested',
     runId,
@@ -154,7 +224,9 @@ export async function requestCancel(
     ...(by === undefined ? {} : { by }),
   });
   try {
-    await log.commit((run) => (run.outcome || run.cancel ? [] : [request(run.started.runId)]), { me });
+    await log.commit((run) => (run.outcome || run.cancel ? [] : [request(run.started.runId)]), {
+      me: isRoot ? me : undefined,
+    });
   } finally {
     worker.endLeg(me.leg);
   }

@@ -1,4 +1,5 @@
 /** What waits, from the store alone: a reviewer's page after any restart (specification: resume after a restart). */
+import type { PathStep } from '../core/below.ts';
 import { CountersignError } from '../core/errors.ts';
 import { type CallInterrupted, type CallRequested, type CallSuspended, eventFrom } from '../core/event.ts';
 import type { SuspendPayload } from '../core/policy.ts';
@@ -29,6 +30,8 @@ export interface ListedCall {
   readonly state: 'held' | 'suspended' | 'interrupted';
   readonly toolName: string;
   readonly args: SuspendPayload;
+  /** The delegations that lead to a call of a sub-agent; its `toolCallId` is then qualified. */
+  readonly path?: readonly PathStep[];
   /** True: approve or decline. False: resume with data. */
   readonly requiresApproval: boolean;
   readonly fingerprint: string;
@@ -153,6 +156,7 @@ function listedCall(
     state: call.kind,
     toolName: call.toolName,
     args: request.args === undefined ? request.raw : request.args,
+    ...(call.path ? { path: call.path } : {}),
     requiresApproval: call.kind === 'held',
     fingerprint: request.fingerprint,
     ...(suspension ? { suspendPayload: suspension.payload } : {}),

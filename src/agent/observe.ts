@@ -1,11 +1,12 @@
 /** Follows a run from any process: its stored events as they come, not the tokens of its model. */
-import { checkRequest } from '../core/decide.ts';
+import { changesBelow } from '../core/child-log.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import { eventFrom } from '../core/event.ts';
 import { type Change, changesOf, type RunLog } from '../core/log.ts';
 import { headOf } from '../core/next.ts';
 import { endedLeg } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
+import { checkRequest } from './decision-request.ts';
 import { acquire, followLeg, withLease } from './legs.ts';
 import { recoverRun } from './recovery.ts';
 import type { AgentCore } from './types.ts';
@@ -34,18 +35,19 @@ export async function observeRun(agent: AgentCore, options: ObserveOptions): Pro
   const lease = await acquire(agent, worker, runId);
   if (lease.kind === 'ended') return endedLeg(lease, undefined, worker.warn);
   return withLease(lease, async () => {
-    const { log } = lease;
-    let known = await changesOfRun(log, worker);
+    const { log, root, mover } = lease;
+    let known = await changesOfRun(root, worker);
     // Between two ticks others may have moved on; from here on the leg hears of it.
-    while (known.length !== log.run.length) known = await changesOfRun(log, worker);
+    while (known.length !== root.run.length) known = await changesOfRun(root, worker);
     const leg = openLeg(log, {}, worker.warn);
-    const from = Math.min(afterEvent, known.length - 1);
-    leg.replay(known.slice(from) as [Change, ...Change[]]);
+    const own = log === root ? known : changesBelow(known, runId);
+    const from = own.findLastIndex(({ run }) => run.length <= Math.max(afterEvent, 1));
+    leg.replay(own.slice(Math.max(from, 0)) as [Change, ...Change[]]);
     followLeg(lease, leg, worker);
-    if (headOf(log.run) === 'runnable') await recoverRun(agent, runId);
+    if (mover && headOf(root.run) === 'runnable') await recoverRun(mover, root.runId);
     return leg;
   }).catch(async (error: unknown) => {
-    const ended = isCountersignError(error, 'run-ended') ? await worker.acquire(runId) : undefined;
+    const ended = isCountersignError(error, 'run-ended') ? await acquire(agent, worker, runId) : undefined;
     if (ended?.kind === 'ended') return endedLeg(ended, undefined, worker.warn);
     ended?.release();
     throw error;

@@ -8,6 +8,7 @@ import type { ToolHooks } from '../core/parts.ts';
 import type { PolicyOption } from '../core/policy.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
+import type { DelegationOptions } from '../team/delegation-hooks.ts';
 
 /** What each leg's caller may pass, and must pass again where it could not be stored. */
 export interface LegOptions extends LegCallbacks {
@@ -18,6 +19,8 @@ export interface LegOptions extends LegCallbacks {
   readonly requireToolApproval?: PolicyOption;
   /** Run hooks, after the agent's. */
   readonly hooks?: ToolHooks | undefined;
+  /** How this agent's delegations to sub-agents are watched and changed. */
+  readonly delegation?: DelegationOptions | undefined;
   readonly requestContext?: RequestContext | undefined;
   /** In place of the agent's model. An object cannot be stored. */
   readonly model?: ModelInput | undefined;
@@ -165,6 +168,24 @@ export function checkOptions(options: RunOptions): void {
   ) {
     refuse('memory', '{ thread: id or { id }, resource?: id }');
   }
+}
+
+/** The id of a run that begins: the ids of runs below it are made with `~`. @throws `invalid-option`. */
+export function checkNewRunId(runId: string | undefined): void {
+  if (!runId?.includes('~')) return;
+  throw new CountersignError('invalid-option', 'The option runId is malformed.', {
+    expected: 'an id without "~", which joins the ids of runs below',
+  });
+}
+
+/**
+ * What the caller of a leg brings to the run at the top. Who acts on a run below brings what could not be stored;
+ * the other options are of the run that they name, and that one has its own.
+ */
+export function broughtToRoot(options: LegOptions, isRoot: boolean): LegOptions {
+  if (isRoot) return options;
+  const { requireToolApproval, hooks, delegation, requestContext } = options;
+  return { requireToolApproval, hooks, delegation, requestContext };
 }
 
 /** What every database can hold as an id. */

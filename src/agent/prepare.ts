@@ -11,7 +11,10 @@ import type { NamedTool, Parts, ToolHooks } from '../core/parts.ts';
 import { type Policies, policiesOf } from '../core/policy.ts';
 import { isTool } from '../core/tool.ts';
 import { toolFromAiSdk } from '../models/ai-sdk-tool.ts';
+import { delegationTool } from '../team/delegation.ts';
+import type { DelegationOptions } from '../team/delegation-hooks.ts';
 import {
+  checkNewRunId,
   checkOptions,
   conversationOf,
   defaults,
@@ -22,7 +25,7 @@ import {
   storedOptions,
 } from './options.ts';
 import { restoredContext, storableContext } from './stored-context.ts';
-import type { AgentCore, Dynamic, ToolsInput } from './types.ts';
+import { type AgentCore, type AgentsInput, type Dynamic, subAgent, type ToolsInput } from './types.ts';
 import type { Worker } from './worker.ts';
 
 /** The first event of a run: what is kept of its options, and the names of what cannot be. */
@@ -34,6 +37,7 @@ export function startedEvent(
 ): RunStarted {
   const options = mergeOptions({ durable: agent.config.durable, ...agent.defaultOptions }, call);
   checkOptions(options);
+  checkNewRunId(options.runId);
   policiesOf([agent.defaultOptions.requireToolApproval, call.requireToolApproval]);
   const { stored, missing } = storableContext(contextOf(options.requestContext), agent.secretContext);
   return {
@@ -48,6 +52,7 @@ export function startedEvent(
     missing: [
       ...(typeof call.requireToolApproval === 'function' ? ['requireToolApproval'] : []),
       ...(call.hooks ? ['hooks'] : []),
+      ...(call.delegation ? ['delegation'] : []),
       ...(call.model !== undefined && typeof call.model !== 'string' ? ['model'] : []),
       ...missing.map((key) => `requestContext.${key}`),
     ],
@@ -85,20 +90,10 @@ export async function partsOf(
   if (!first) refuseMissing(started, leg, requestContext);
   const context = (): RequestContext => copyOf(requestContext);
   const options: StoredOptions = first ? started.options : { ...started.options, ...storedLegOptions(leg) };
-  const { instructions, tools, model } = agent.config;
   return {
-    model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
-    tools: namedTools(await toolsFor(tools, context()), agent),
-    instructions:
-      options.instructions ??
-      (instructions === undefined ? undefined : await resolve(instructions, context())),
-    options,
+    ...(await codeOf(agent, { context, options, leg })),
     policies: legPolicies(agent, started, leg, worker, first),
-    hooks: [agent.config.hooks, agent.defaultOptions.hooks, leg.hooks].filter(
-      (hooks): hooks is ToolHooks => !!hooks,
-    ),
     context,
-    workspace: agent.config.workspace,
     clock: worker.clock,
     limits: { ...defaults.limits, ...agent.binding().limits },
     sha256: worker.sha256,
@@ -106,6 +101,97 @@ export async function partsOf(
     noteBegun: worker.noteBegun,
     warn: worker.warn,
   };
+}
+
+/** The agent's code as deployed now, for a run with these options. */
+async function codeOf(
+  agent: AgentCore,
+  given: {
+    readonly context: () => RequestContext;
+    readonly options: StoredOptions;
+    /** What the caller of the leg passed for the run at the top: its hooks also apply to the runs below. */
+    readonly leg: Pick<LegOptions, 'model' | 'hooks' | 'delegation'>;
+  },
+): Promise<Pick<Parts, 'model' | 'tools' | 'instructions' | 'options' | 'hooks' | 'workspace'>> {
+  const { context, options, leg } = given;
+  const { instructions, tools, agents, model, hooks, workspace } = agent.config;
+  const named = namedTools(await toolsFor(tools, context()), agent);
+  const delegation = { ...agent.defaultOptions.delegation, ...leg.delegation };
+  const below = await toolsFor(agents, context());
+  for (const [id, tool] of delegationTools(below, agent, delegation, leg)) {
+    if (named.has(id)) throw twoOfOneName(agent, id);
+    named.set(id, tool);
+  }
+  return {
+    model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
+    tools: named,
+    instructions:
+      options.instructions ??
+      (instructions === undefined ? undefined : await resolve(instructions, context())),
+    options,
+    hooks: [hooks, agent.defaultOptions.hooks, leg.hooks].filter((one): one is ToolHooks => !!one),
+    workspace,
+  };
+}
+
+/** What a run of a sub-agent needs: its own code, and from above the request, its policies and its run hooks. */
+async function partsBelow(
+  agent: AgentCore,
+  started: RunStarted,
+  parent: Parts,
+  hooks: ToolHooks | undefined,
+): Promise<Parts> {
+  const { context, policies } = parent;
+  const { options, addedInstructions } = started;
+  const code = await codeOf(agent, { context, options, leg: { hooks } });
+  const own = policiesOf([agent.defaultOptions.requireToolApproval, options.requireToolApproval]);
+  return {
+    ...parent,
+    ...code,
+    instructions: [code.instructions, addedInstructions].filter(Boolean).join('\n\n') || undefined,
+    workspace: code.workspace ?? parent.workspace,
+    policies: {
+      holdEverything:
+        policies.holdEverything ||
+        own.holdEverything ||
+        (parent.options.durable === true && own.functions.length > 0),
+      functions: [...policies.functions, ...own.functions],
+    },
+  };
+}
+
+/**
+ * The tools by which an agent delegates.
+ * @throws `invalid-agent` for something that is no agent.
+ */
+export function delegationTools(
+  agents: AgentsInput,
+  agent: { readonly id: string },
+  delegation: DelegationOptions = {},
+  leg: Pick<LegOptions, 'hooks'> = {},
+): Map<string, NamedTool> {
+  const named = Object.entries(agents).map(([key, given]): [string, NamedTool] => {
+    const below = given?.[subAgent];
+    if (below === undefined) {
+      throw new CountersignError('invalid-agent', `"${key}" in the agents of "${agent.id}" is no agent.`, {
+        agentId: agent.id,
+        expected: '{ key: new Agent({ id, … }), … }',
+      });
+    }
+    const tool = delegationTool(
+      key,
+      {
+        id: below.id,
+        name: below.name,
+        description: below.config.description,
+        options: storedOptions(below.defaultOptions),
+        partsOf: (child, parent) => partsBelow(below, child, parent, leg.hooks),
+      },
+      delegation,
+    );
+    return [tool.tool.id, tool];
+  });
+  return new Map(named);
 }
 
 /** What the registry can supply of what the caller left out. */
@@ -131,7 +217,7 @@ function missingIn(started: RunStarted, leg: LegOptions, context: RequestContext
   return started.missing.filter((name) => {
     if (name === 'requireToolApproval')
       return typeof leg.requireToolApproval !== 'function' && leg.requireToolApproval !== true;
-    if (name === 'hooks') return leg.hooks === undefined;
+    if (name === 'hooks' || name === 'delegation') return leg[name] === undefined;
     if (name === 'model') return leg.model === undefined;
     return !context?.has(name.slice('requestContext.'.length));
   });
@@ -186,13 +272,14 @@ function copyOf(context: RequestContext): RequestContext {
   return copy;
 }
 
-async function toolsFor(
-  tools: Dynamic<ToolsInput> = {},
+/** A record of tools or agents. */
+async function toolsFor<Given extends ToolsInput | AgentsInput>(
+  given: Dynamic<Given> | undefined,
   requestContext: RequestContext,
-): Promise<ToolsInput> {
-  if (typeof tools !== 'function') return tools;
-  const chosen = await resolve(tools, requestContext);
-  return Object.fromEntries(Object.entries(chosen).filter(([, tool]) => tool !== undefined));
+): Promise<Given> {
+  if (typeof given !== 'function') return given ?? ({} as Given);
+  const chosen = await resolve(given, requestContext);
+  return Object.fromEntries(Object.entries(chosen).filter(([, one]) => one !== undefined)) as Given;
 }
 
 async function resolve<T>(value: Dynamic<T>, requestContext: RequestContext): Promise<T> {
@@ -209,18 +296,16 @@ export function namedTools(tools: ToolsInput, agent: { readonly id: string }): M
   const named = new Map<string, NamedTool>();
   for (const [alias, given] of Object.entries(tools)) {
     const tool = isTool(given) ? given : toolFromAiSdk(alias, given as AiSdkTool);
-    if (named.has(tool.id)) {
-      throw new CountersignError(
-        'invalid-tool',
-        `Two tools of agent "${agent.id}" are called "${tool.id}".`,
-        {
-          agentId: agent.id,
-          toolName: tool.id,
-          expected: 'an id that no other tool of the agent has',
-        },
-      );
-    }
+    if (named.has(tool.id)) throw twoOfOneName(agent, tool.id);
     named.set(tool.id, { tool, alias });
   }
   return named;
+}
+
+function twoOfOneName(agent: { readonly id: string }, toolName: string): CountersignError {
+  return new CountersignError('invalid-tool', `Two tools of agent "${agent.id}" are called "${toolName}".`, {
+    agentId: agent.id,
+    toolName,
+    expected: 'an id that no other tool of the agent has',
+  });
 }

@@ -1,8 +1,10 @@
 /** A decision in a process that has not the agent's code: it is accepted, and driven where the code is. */
-import { checkRequest, decide, decideEnded, targetOf } from '../core/decide.ts';
-import { CountersignError, isCountersignError } from '../core/errors.ts';
+import { decide, targetOf } from '../core/decide.ts';
+import { CountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
-import { endedError } from '../core/log.ts';
+import { checkRequest } from './decision-request.ts';
+import { decideEnded } from './ended-decision.ts';
+import { acquireAny, orFromRecords } from './legs.ts';
 import type { Worker } from './worker.ts';
 
 /** Approve or decline: what needs none of the agent's code. */
@@ -40,8 +42,8 @@ export function checkVerdict(options: DecideOptions): void {
 export async function decideWithoutAgent(worker: Worker, options: DecideOptions): Promise<AcceptedDecision> {
   const { runId, toolCallId } = options;
   const accepted: AcceptedDecision = { accepted: true, runId, toolCallId, driven: false };
-  const found = await worker.acquire(runId);
-  if (found === undefined) throw endedError(runId, undefined);
+  const again = () => acquireAny(worker, runId);
+  const found = await again();
   if (found.kind === 'ended') {
     decideEnded(found, options);
     return accepted;
@@ -49,17 +51,17 @@ export async function decideWithoutAgent(worker: Worker, options: DecideOptions)
   try {
     const { log } = found;
     const target = targetOf(log.run, options, 'refuse');
-    await log.commit((run) => {
-      const event: Event | undefined = decide(run, options, target, worker.clock.now());
-      return event ? [event] : [];
+    const decideOpen = async (): Promise<AcceptedDecision> => {
+      await log.commit((run) => {
+        const event: Event | undefined = decide(run, options, target, worker.clock.now());
+        return event ? [event] : [];
+      });
+      return accepted;
+    };
+    return await orFromRecords(decideOpen, again, (ended) => {
+      decideEnded(ended, { ...options, ...target });
+      return accepted;
     });
-    return accepted;
-  } catch (error) {
-    // Others ended the run meanwhile: what they left is the answer.
-    const ended = isCountersignError(error, 'run-ended') ? await worker.store.load(runId, 0) : undefined;
-    if (ended?.kind !== 'ended') throw error;
-    decideEnded(ended, options);
-    return accepted;
   } finally {
     found.release();
   }

@@ -15,5 +15,5 @@ export async function startRun(agent: AgentCore, input: MessagesInput, options: 
   if (exists) throw existsError(runId);
   const parts = await partsOf(agent, worker, started, options, true);
   const lease = worker.begin(started);
-  return runLeg(agent, lease, parts, options, (leg) => leg.begin());
+  return runLeg(agent, { ...lease, root: lease.log }, parts, options, (leg) => leg.begin());
 }

@@ -18,6 +18,12 @@ export type Dynamic<T> = T | ((given: { readonly requestContext: RequestContext 
  */
 export type ToolsInput = Readonly<Record<string, Tool | AiSdkTool | undefined>>;
 
+/** Agents under keys of your own. */
+export type AgentsInput = Readonly<Record<string, { readonly [subAgent]: AgentCore }>>;
+
+/** What agents know of each other. */
+export const subAgent: unique symbol = Symbol.for('countersign.agent') as never;
+
 /** A message of an AI SDK chat page. */
 export interface UiMessageInput {
   readonly role: 'system' | 'user' | 'assistant';
@@ -42,6 +48,8 @@ export interface AgentConfig {
   readonly instructions?: Dynamic<string> | undefined;
   readonly model: Dynamic<ModelInput>;
   readonly tools?: Dynamic<ToolsInput> | undefined;
+  /** Sub-agents: each is a tool `agent-<key>`, and what waits in one waits here (specification: supervisor agents). */
+  readonly agents?: Dynamic<AgentsInput> | undefined;
   readonly hooks?: ToolHooks | undefined;
   /** Options of every run, under those of the call. Policies and hooks combine, the rest is laid over. */
   readonly defaultOptions?: RunOptions | undefined;
@@ -72,6 +80,8 @@ export interface Binding {
   readonly limits?: Partial<Limits> | undefined;
   /** Is given the promise of each drive, for platforms that freeze a process when its response is sent. */
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
+  /** The agents of the registry and all below them, by id. */
+  agentOf(id: string): AgentCore | undefined;
   /** Called when a run paused in a store that does not outlive the process. */
   warnOfMemory(): void;
 }
@@ -79,6 +89,7 @@ export interface Binding {
 /** The inside of an agent. */
 export interface AgentCore {
   readonly id: string;
+  readonly name: string;
   readonly config: AgentConfig;
   readonly defaultOptions: RunOptions;
   readonly secretContext: readonly string[];

@@ -106,8 +106,8 @@ export function openWorker(
   async function recover(log: RunLog): Promise<void> {
     if (!log.stored || openClaims(log.run).length === 0) return;
     const isIdle = (claim: Claim): boolean => claim.worker === id && !busyLegs.has(claim.leg);
-    const hasBegun = (toolCallId: string, attempt: number): boolean =>
-      begun.has(beginningOf(log.runId, toolCallId, attempt));
+    const hasBegun = (runId: string, toolCallId: string, attempt: number): boolean =>
+      begun.has(beginningOf(runId, toolCallId, attempt));
     await log.commit((run) => giveBack(run, isIdle, hasBegun, clock.now()));
     const claims = openClaims(log.run).filter((claim) => claim.worker !== id);
     if (claims.length === 0) return;

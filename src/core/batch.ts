@@ -1,17 +1,19 @@
 /** What one append changes in head, index and records: computed from the states before and after it. Pure. */
+import { type Found, findCall, type PathStep, pathTo, qualifiedId } from './below.ts';
 import type { CallDecided, Event } from './event.ts';
 import { eventText } from './event.ts';
 import type { Json } from './json.ts';
-import { headOf, waitingCalls } from './next.ts';
-import { type Call, isSettled, isWaiting, lastStep, type Run } from './state.ts';
+import { headOf, stalledRuns, waitingCalls } from './next.ts';
+import { type Call, isSettled, isWaiting, type Run } from './state.ts';
 import type { Batch, DecisionRecord, HeadRow, OpenCall, RecordedOutcome } from './store.ts';
+import { openClaims } from './takeover.ts';
 
 /** Above this many characters, a record keeps no copy of arguments or result. */
 const recordLimit = 16 * 1024;
 
 /** @param before the state that is stored, undefined for the first write. */
 export function batchOf(id: string, before: Run | undefined, after: Run, events: readonly Event[]): Batch {
-  const indexed = new Map((before ? waitingCalls(before) : []).map((call) => [call.toolCallId, call]));
+  const indexed = new Map((before ? waitingCalls(before) : []).map((found) => [found.id, found.call]));
   const waiting = waitingCalls(after);
   const changed = changedCalls(before, events, after);
   return {
@@ -20,30 +22,34 @@ export function batchOf(id: string, before: Run | undefined, after: Run, events:
     expectedVersion: before?.length ?? 0,
     events: events.map(eventText),
     head: headRow(after, events.at(-1)?.at ?? after.started.at),
-    opened: waiting.filter((call) => indexed.get(call.toolCallId)?.stop !== call.stop).map(openCall(after)),
+    opened: waiting.filter(({ id, call }) => indexed.get(id)?.stop !== call.stop).map(openCall(after)),
     closed: [...indexed.keys()]
-      .filter((toolCallId) => !isWaiting(after.calls.get(toolCallId) as Call))
+      .filter((id) => !isWaiting((findCall(after, id) as Found).call))
       .map((toolCallId) => ({ toolCallId })),
     records: [
       ...events.filter((event) => event.type === 'call-decided').map((event) => decisionRecord(after, event)),
       ...changed
-        .filter((call) => call.state === 'cancelled' && call.stop > call.decisions.length)
-        .map((call) => cancelRecord(after, call)),
+        .filter(({ call }) => call.state === 'cancelled' && call.stop > call.decisions.length)
+        .map((found) => cancelRecord(after, found)),
     ],
-    outcomes: changed.flatMap((call) => {
+    outcomes: changed.flatMap(({ id, call }) => {
       const decision = call.decisions.at(-1);
-      const outcome = decision && outcomeOfDecision(call, decision, before?.calls.get(call.toolCallId));
-      return outcome ? [{ toolCallId: call.toolCallId, stop: decision.stop, outcome }] : [];
+      const outcome = decision && outcomeOfDecision(call, decision, before && findCall(before, id)?.call);
+      return outcome ? [{ toolCallId: id, stop: decision.stop, outcome }] : [];
     }),
     durability: events.some(mustSurvivePowerCut) ? 'full' : 'relaxed',
   };
 }
 
-function changedCalls(before: Run | undefined, events: readonly Event[], after: Run): Call[] {
-  const ids = new Set(events.flatMap((event) => ('toolCallId' in event ? [event.toolCallId] : [])));
+function changedCalls(before: Run | undefined, events: readonly Event[], after: Run): Found[] {
+  const ids = new Set(
+    events.flatMap((event) =>
+      'toolCallId' in event ? [qualifiedId(after, event.runId, event.toolCallId)] : [],
+    ),
+  );
   return [...ids]
-    .map((id) => after.calls.get(id) as Call)
-    .filter((call) => call.state !== before?.calls.get(call.toolCallId)?.state);
+    .map((id) => findCall(after, id) as Found)
+    .filter(({ id, call }) => call.state !== (before && findCall(before, id)?.call.state));
 }
 
 function mustSurvivePowerCut(event: Event): boolean {
@@ -57,30 +63,29 @@ function mustSurvivePowerCut(event: Event): boolean {
 
 function headRow(run: Run, at: number): HeadRow {
   const { agentId, threadId, resourceId } = run.started;
-  const step = lastStep(run);
   const waiting = waitingCalls(run);
   const newest = (kind: (call: Call) => boolean): number | undefined => {
-    const times = waiting.filter(kind).map((call) => call.since);
+    const times = waiting.filter(({ call }) => kind(call)).map(({ call }) => call.since);
     return times.length > 0 ? Math.max(...times) : undefined;
   };
-  const claims = [step?.claim, ...[...run.calls.values()].map((call) => call.claim)];
   return {
     agentId,
     threadId,
     resourceId,
     head: headOf(run),
-    workers: [...new Set(claims.flatMap((claim) => (claim ? [claim.worker] : [])))],
+    workers: [...new Set(openClaims(run).map((claim) => claim.worker))],
     suspendedSince: newest((call) => call.state !== 'interrupted'),
     interruptedSince: newest((call) => call.state === 'interrupted'),
-    stalledSince: step?.state === 'stalled' ? at : undefined,
+    stalledSince: stalledRuns(run).length > 0 ? at : undefined,
   };
 }
 
 const openCall =
-  (run: Run) =>
-  (call: Call): OpenCall => ({
+  (root: Run) =>
+  ({ id, run, call }: Found): OpenCall => ({
     runId: run.started.runId,
-    toolCallId: call.toolCallId,
+    toolCallId: id,
+    ...pathOf(root, run),
     stop: call.stop,
     kind: call.state as OpenCall['kind'],
     toolName: call.toolName,
@@ -93,12 +98,18 @@ function small(value: Json): boolean {
   return JSON.stringify(value).length <= recordLimit;
 }
 
-function recordOf(run: Run, call: Call, stop: number): Omit<DecisionRecord, 'verdict' | 'at'> {
+function pathOf(root: Run, run: Run): { path?: PathStep[] } {
+  return run === root ? {} : { path: pathTo(root, run.started.runId) };
+}
+
+function recordOf(root: Run, found: Found, stop: number): Omit<DecisionRecord, 'verdict' | 'at'> {
+  const { id, run, call } = found;
   return {
-    runId: run.started.runId,
-    toolCallId: call.toolCallId,
+    runId: root.started.runId,
+    toolCallId: id,
+    ...pathOf(root, run),
     stop,
-    agentId: run.started.agentId,
+    agentId: root.started.agentId,
     toolName: call.toolName,
     fingerprint: call.request.fingerprint,
     ...(small(call.args) ? { args: call.args } : {}),
@@ -107,11 +118,12 @@ function recordOf(run: Run, call: Call, stop: number): Omit<DecisionRecord, 'ver
 
 /** A decision of an open run, as it is recorded. */
 export function decisionRecord(run: Run, event: CallDecided): DecisionRecord {
-  const call = run.calls.get(event.toolCallId) as Call;
-  const { type: _type, runId: _runId, data, ...decision } = event;
+  const found = findCall(run, qualifiedId(run, event.runId, event.toolCallId)) as Found;
+  const { call } = found;
+  const { type: _type, runId: _runId, toolCallId: _toolCallId, data, ...decision } = event;
   const outcome = call.decisions.at(-1)?.stop === event.stop ? outcomeOf(call) : undefined;
   return {
-    ...recordOf(run, call, event.stop),
+    ...recordOf(run, found, event.stop),
     ...decision,
     ...(data !== undefined && small(data) ? { data } : {}),
     ...(outcome ? { outcome } : {}),
@@ -126,7 +138,7 @@ export function lateRecord(
 ): DecisionRecord {
   const { at } = outcome;
   return {
-    ...recordOf(run, call, -call.attempts),
+    ...recordOf(run, { id: call.toolCallId, run, call }, -call.attempts),
     verdict: 'ran-twice',
     at,
     outcome:
@@ -140,9 +152,10 @@ function kept(result: Json): { result: Json } | { truncated: true } {
   return small(result) ? { result } : { truncated: true };
 }
 
-function cancelRecord(run: Run, call: Call): DecisionRecord {
+function cancelRecord(root: Run, found: Found): DecisionRecord {
+  const { run, call } = found;
   return {
-    ...recordOf(run, call, call.stop),
+    ...recordOf(root, found, call.stop),
     verdict: 'cancel',
     at: call.since,
     ...run.cancel,

@@ -3,13 +3,13 @@
  * one wins. A decision comes from here alone, never from what a model wrote.
  */
 import { decisionRecord } from './batch.ts';
+import { everyCall, type Found, findCall, qualifiedId } from './below.ts';
 import { CountersignError, type ErrorCode, type ErrorDetails } from './errors.ts';
 import type { CallDecided, Decision, Person, Verdict } from './event.ts';
 import { type Json, toJson } from './json.ts';
-import { endedError } from './log.ts';
-import { waitingCalls } from './next.ts';
-import { type Call, type CallState, isSettled, lastStep, type Run } from './state.ts';
-import type { DecisionRecord, EndedRun } from './store.ts';
+import { stalledRuns, waitingCalls } from './next.ts';
+import { type CallState, isSettled, type Run } from './state.ts';
+import type { DecisionRecord } from './store.ts';
 
 /** What a caller asks for. */
 export interface DecisionRequest {
@@ -32,29 +32,6 @@ export interface Target {
   readonly toolCallId: string;
   readonly stop: number;
   readonly addressed?: 'latest';
-}
-
-/** Refuses a request that is malformed, whatever the run's state. */
-export function checkRequest(request: Partial<DecisionRequest>): void {
-  const refuse = (name: string, expected: string): never => {
-    const is =
-      (request as Record<string, unknown> | undefined)?.[name] === undefined ? 'missing' : 'malformed';
-    throw new CountersignError('invalid-decision', `The ${name} of the decision is ${is}.`, { expected });
-  };
-  const { runId, toolCallId, stop, fingerprint, reason, decisionId, by } = request ?? {};
-  if (typeof runId !== 'string' || runId === '') refuse('runId', 'the runId of a run that waits');
-  const texts = { toolCallId, fingerprint, reason, decisionId };
-  for (const [name, value] of Object.entries(texts)) {
-    if (value !== undefined && typeof value !== 'string') refuse(name, 'a string, or nothing');
-  }
-  if (stop !== undefined && (!Number.isInteger(stop) || stop < 1))
-    refuse('stop', 'a whole number from 1, or nothing');
-  if (
-    by !== undefined &&
-    (typeof by?.id !== 'string' || (by.name !== undefined && typeof by.name !== 'string'))
-  ) {
-    refuse('by', '{ id: string, name?: string }, or nothing');
-  }
 }
 
 /** `resumeStream` on a held call decides it for exactly `{ approved: boolean, reason?: string }`, else undefined. */
@@ -83,40 +60,43 @@ const movable: Record<Verdict, readonly CallState[]> = {
  */
 export function targetOf(run: Run, request: DecisionRequest, whenSeveralWait: 'latest' | 'refuse'): Target {
   const { toolCallId, verdict } = request;
-  const decisions = [...run.calls.values()].flatMap((call) => call.decisions);
+  const calls = everyCall(run);
+  const decisions = calls.flatMap(({ id, call }) => call.decisions.map((decision) => ({ id, decision })));
   // An id means one decision, whatever it is sent with again.
-  const recorded = decisions.find(({ decisionId }) => decisionId && decisionId === request.decisionId);
+  const recorded = decisions.find(
+    ({ decision: { decisionId } }) => decisionId && decisionId === request.decisionId,
+  );
   if (recorded) {
-    const isSame = isRepeat(recorded, request) && (toolCallId ?? recorded.toolCallId) === recorded.toolCallId;
-    if (!isSame) throw alreadyDecided(run, recorded);
-    return { toolCallId: recorded.toolCallId, stop: recorded.stop };
+    const { id, decision } = recorded;
+    const isSame = isRepeat(decision, request) && (toolCallId ?? id) === id;
+    if (!isSame) throw alreadyDecided(run, decision);
+    return { toolCallId: id, stop: decision.stop };
   }
   if (toolCallId !== undefined) {
-    const call = run.calls.get(toolCallId);
-    if (call === undefined) throw notFound(run, toolCallId);
-    return { toolCallId, stop: request.stop ?? Math.max(call.stop, 1) };
+    const found = findCall(run, toolCallId);
+    if (found === undefined) throw notFound(run, toolCallId);
+    return { toolCallId, stop: request.stop ?? Math.max(found.call.stop, 1) };
   }
   const waiting = waitingCalls(run);
   if (waiting.length > 1 && whenSeveralWait === 'refuse') {
     throw problem(run, 'call-required', `${waiting.length} calls wait in this run.`, {
-      expected: `toolCallId, one of: ${waiting.map((call) => call.toolCallId).join(', ')}`,
+      expected: `toolCallId, one of: ${waiting.map(({ id }) => id).join(', ')}`,
     });
   }
-  const fitting = waiting.filter((call) => movable[verdict].includes(call.state));
+  const fitting = waiting.filter(({ call }) => movable[verdict].includes(call.state));
   const latest = newest(fitting) ?? newest(waiting);
-  if (latest)
-    return { toolCallId: latest.toolCallId, stop: request.stop ?? latest.stop, addressed: 'latest' };
-  const decided = newest([...run.calls.values()].filter((call) => call.decisions.length > 0));
-  if (decided) throw alreadyDecided(run, decided.decisions.at(-1) as CallDecided);
+  if (latest) return { toolCallId: latest.id, stop: request.stop ?? latest.call.stop, addressed: 'latest' };
+  const decided = newest(calls.filter(({ call }) => call.decisions.length > 0));
+  if (decided) throw alreadyDecided(run, decided.call.decisions.at(-1) as CallDecided);
   throw problem(run, 'call-not-waiting', 'No call of this run waits for a person.', {
     todo: 'listSuspendedRuns lists what waits.',
   });
 }
 
-function newest(calls: readonly Call[]): Call | undefined {
-  let found: Call | undefined;
-  for (const call of calls) if (found === undefined || call.stopSeq >= found.stopSeq) found = call;
-  return found;
+function newest(calls: readonly Found[]): Found | undefined {
+  let last: Found | undefined;
+  for (const found of calls) if (!last || found.call.stopSeq >= last.call.stopSeq) last = found;
+  return last;
 }
 
 /**
@@ -130,38 +110,39 @@ export function decide(
   at: number,
 ): CallDecided | undefined {
   const { verdict, fingerprint, reason, by, decisionId } = request;
-  const call = run.calls.get(target.toolCallId);
-  if (call === undefined) throw notFound(run, target.toolCallId);
+  const found = findCall(run, target.toolCallId);
+  if (found === undefined) throw notFound(run, target.toolCallId);
+  const { call } = found;
   const earlier = call.decisions.find((decision) => decision.stop === target.stop);
   if (earlier) {
     if (isRepeat(earlier, request)) return undefined;
     throw alreadyDecided(run, earlier);
   }
-  if (run.cancel && !isSettled(call)) {
-    const { toolCallId } = call;
+  const { toolCallId } = target;
+  if (found.run.cancel && !isSettled(call)) {
     throw problem(run, 'run-ended', 'The run is being cancelled; this comes too late.', { toolCallId });
   }
   if (call.stop !== target.stop && call.stop > 0) {
     throw problem(run, 'stop-mismatch', `The call waits at stop ${call.stop}, not ${target.stop}.`, {
-      toolCallId: call.toolCallId,
+      toolCallId,
       stop: call.stop,
       todo: 'Show the person what it waits for now, and decide that.',
     });
   }
   if (fingerprint !== undefined && fingerprint !== call.request.fingerprint) {
     throw problem(run, 'fingerprint-mismatch', 'The decision is for other arguments than the call has.', {
-      toolCallId: call.toolCallId,
+      toolCallId,
       expected: 'the fingerprint of the call as it was announced',
       todo: 'Show the person the call again.',
     });
   }
-  checkState(run, call, verdict);
+  checkState(run, toolCallId, call.state, verdict);
   if (verdict === 'resolve' && request.resolution === undefined) {
     throw problem(run, 'invalid-decision', 'It is not said what is to become of the call.', {});
   }
   return {
     type: 'call-decided',
-    runId: run.started.runId,
+    runId: found.run.started.runId,
     at,
     toolCallId: call.toolCallId,
     stop: call.stop,
@@ -177,7 +158,10 @@ export function decide(
 }
 
 /** Whether a request is the recorded decision once more: under its id, with the same yes or no. */
-function isRepeat(recorded: { decisionId?: string; verdict: string }, request: DecisionRequest): boolean {
+export function isRepeat(
+  recorded: { decisionId?: string; verdict: string },
+  request: DecisionRequest,
+): boolean {
   if (recorded.decisionId === undefined || recorded.decisionId !== request.decisionId) return false;
   const word =
     request.verdict === 'resume' ? (verdictIn(request.data)?.verdict ?? 'resume') : request.verdict;
@@ -185,8 +169,7 @@ function isRepeat(recorded: { decisionId?: string; verdict: string }, request: D
   return recorded.verdict === word || (isYes(recorded.verdict) && isYes(word));
 }
 
-function checkState(run: Run, call: Call, verdict: Verdict): void {
-  const { toolCallId, state } = call;
+function checkState(run: Run, toolCallId: string, state: CallState, verdict: Verdict): void {
   const legal = verdict === 'decline' ? ['held', 'suspended'] : movable[verdict];
   if (legal.includes(state)) return;
   if (state === 'interrupted') {
@@ -218,36 +201,10 @@ function checkState(run: Run, call: Call, verdict: Verdict): void {
   });
 }
 
-/**
- * What a decision on an ended run amounts to: the record of the same `decisionId`, or an error that says it is too
- * late.
- */
-export function decideEnded(ended: EndedRun, request: DecisionRequest): DecisionRecord {
-  const { toolCallId, stop } = request;
-  const records = ended.records
-    .filter((record) => toolCallId === undefined || record.toolCallId === toolCallId)
-    .filter((record) => stop === undefined || record.stop === stop);
-  const repeated = records.find(
-    (record) => record.verdict !== 'cancel' && isRepeat(record as never, request),
-  );
-  if (repeated) return repeated;
-  const last = records.at(-1);
-  if (last && last.verdict !== 'cancel') {
-    throw new CountersignError('already-decided', decidedText(last), {
-      runId: ended.runId,
-      toolCallId: last.toolCallId,
-      stop: last.stop,
-      decision: withoutValues(last),
-      outcome: { status: ended.outcome.status, finishReason: ended.outcome.finishReason },
-    });
-  }
-  throw endedError(ended.runId, ended);
-}
-
 function alreadyDecided(run: Run, decision: CallDecided): CountersignError {
-  const stalled = lastStep(run)?.state === 'stalled';
+  const stalled = stalledRuns(run).length > 0;
   return problem(run, 'already-decided', decidedText(decision), {
-    toolCallId: decision.toolCallId,
+    toolCallId: qualifiedId(run, decision.runId, decision.toolCallId),
     stop: decision.stop,
     decision: withoutValues(decisionRecord(run, decision)),
     ...(stalled ? { stalled, todo: 'The run is stalled; continueRun tries its model call again.' } : {}),
@@ -255,7 +212,7 @@ function alreadyDecided(run: Run, decision: CallDecided): CountersignError {
 }
 
 /** Errors go to whoever came second: they say who decided what, and no arguments, data or results. */
-function withoutValues({
+export function withoutValues({
   args: _args,
   data: _data,
   resolution: _resolution,
@@ -265,7 +222,7 @@ function withoutValues({
   return outcome ? { ...record, outcome: { state: outcome.state, at: outcome.at } } : record;
 }
 
-function decidedText({ verdict, by, stop }: { verdict: string; by?: Person; stop: number }): string {
+export function decidedText({ verdict, by, stop }: { verdict: string; by?: Person; stop: number }): string {
   return `Stop ${stop} of this call was decided before: ${verdict}${by ? ` by "${by.id}"` : ''}.`;
 }
 

@@ -5,24 +5,26 @@
 
 import { lateRecord } from './batch.ts';
 import { type CallIds, callIds } from './call-ids.ts';
-import { isCountersignError, messageOf } from './errors.ts';
+import { childLog } from './child-log.ts';
+import { CountersignError, isCountersignError, messageOf } from './errors.ts';
 import type { Claim, Event, RunError } from './event.ts';
 import { executeCall } from './execute.ts';
 import { gateResponse } from './gate.ts';
 import type { RunLog } from './log.ts';
 import type { ModelRequest, ModelResponse, ResponseDelta, ToolDescription } from './model.ts';
-import { failure, isMine, next } from './next.ts';
-import { activeTools, type Parts } from './parts.ts';
+import { failure, isMine, movesBelow, next } from './next.ts';
+import { activeTools, type Delegate, type Parts } from './parts.ts';
 import { messagesOf } from './prompt.ts';
 import { type Call, lastStep, openCalls, type Run, type Step } from './state.ts';
+import { stalling } from './takeover.ts';
 import type { Tool } from './tool.ts';
 
 /** Moves the run as far as `parts.me` may. Rejects only when the store fails. */
 export async function drive(log: RunLog, parts: Parts): Promise<void> {
   const cancelled = new AbortController();
   const stopListening = log.listen({
-    onChanges: (changes) => {
-      if (changes.some(({ event }) => event.type === 'cancel-requested')) cancelled.abort();
+    onChanges: () => {
+      if (log.run.cancel) cancelled.abort();
     },
     onPassing: () => {},
     onGone: () => cancelled.abort(),
@@ -54,12 +56,15 @@ async function loop(
         break;
       case 'calls':
         for (const call of openCalls(log.run)) {
-          if (call.state !== 'running' || !isMine(call.claim, me) || running.has(call.toolCallId)) continue;
-          const done = callStep(log, call, parts, abortSignal);
-          running.set(
-            call.toolCallId,
-            done.finally(() => running.delete(call.toolCallId)),
-          );
+          if (running.has(call.toolCallId)) continue;
+          const work = isMine(call.claim, me)
+            ? callStep(log, call, parts, abortSignal)
+            : movesBelow(call, me) && driveBelow(log, call, parts);
+          if (work)
+            running.set(
+              call.toolCallId,
+              work.finally(() => running.delete(call.toolCallId)),
+            );
         }
         await Promise.race(running.values());
         break;
@@ -84,7 +89,7 @@ async function callStep(log: RunLog, call: Call, parts: Parts, abortSignal: Abor
     await log.commit(
       (run) => {
         isLate = !settles(run, call, parts, outcome);
-        return isLate ? [] : [atItsStop(outcome, run)];
+        return isLate ? [] : [atItsStop(outcome, call, run)];
       },
       // What is given back must not be claimed again at once; a cancelled run ends with it.
       { me: outcome.type === 'call-released' && !log.run.cancel ? undefined : parts.me, persist: true },
@@ -99,8 +104,37 @@ async function callStep(log: RunLog, call: Call, parts: Parts, abortSignal: Abor
   }
 }
 
+/** Moves the run of a delegation. Where its agent cannot be had here, it is stalled: somebody must see to that. */
+async function driveBelow(log: RunLog, call: Call, parts: Parts): Promise<void> {
+  const { started } = call.child as Run;
+  const below = childLog(log, started.runId);
+  let childParts: Parts;
+  try {
+    childParts = await delegateOf(call, parts).partsOf(started, parts);
+  } catch (thrown) {
+    const at = parts.clock.now();
+    const code = isCountersignError(thrown) ? thrown.code : 'agent-missing';
+    const error = { code, message: messageOf(thrown) };
+    await below.commit((run) => stalling(run, (claim) => isMine(claim, parts.me), error, at));
+    return;
+  }
+  await drive(below, childParts);
+}
+
+function delegateOf(call: Call, parts: Parts): Delegate {
+  const delegate = parts.tools.get(call.toolName)?.delegate;
+  if (delegate) return delegate;
+  throw new CountersignError('agent-missing', `The agent has no sub-agent "${call.toolName}" any more.`, {
+    toolName: call.toolName,
+    todo: 'Continue the run where it is deployed, or cancel it.',
+  });
+}
+
 /** A suspension that comes when the call was interrupted meanwhile is its next stop all the same. */
-function atItsStop(outcome: Event, run: Run): Event {
+function atItsStop(outcome: Event, call: Call, run: Run): Event {
+  if (outcome.type === 'run-started' && run.cancel) {
+    return { type: 'call-released', runId: run.started.runId, at: outcome.at, toolCallId: call.toolCallId };
+  }
   if (outcome.type !== 'call-suspended') return outcome;
   return { ...outcome, stop: (run.calls.get(outcome.toolCallId)?.stop ?? 0) + 1 };
 }

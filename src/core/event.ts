@@ -117,6 +117,8 @@ export interface RunStarted extends On {
   readonly missing: readonly string[];
   readonly threadId?: string;
   readonly resourceId?: string;
+  /** A run below: what the delegation adds to the instructions of its agent. */
+  readonly addedInstructions?: string;
 }
 
 export interface StepStarted extends On {

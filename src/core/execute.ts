@@ -3,47 +3,40 @@
  * event. Never throws.
  */
 import { CountersignError, messageOf } from './errors.ts';
-import type { CallError, Event } from './event.ts';
+import type { CallError, Event, RunStarted } from './event.ts';
 import { clone } from './gate.ts';
 import { type Json, sameJson, toJson } from './json.ts';
 import type { Passing } from './log.ts';
 import type { ModelOutput } from './message.ts';
-import type { Parts, ToolHookContext } from './parts.ts';
+import type { Execution, NamedTool, ToolHookContext } from './parts.ts';
 import { messagesOf } from './prompt.ts';
 import { validate } from './schema.ts';
 import type { Call, Run } from './state.ts';
 import type { Tool, ToolContext, ToolWriter } from './tool.ts';
 
-export interface Execution {
-  readonly run: Run;
-  readonly call: Call;
-  readonly parts: Parts;
-  readonly abortSignal: AbortSignal;
-  pass(passing: Passing): void;
-  /** Asked immediately before `execute`. */
-  mayBegin(): boolean;
-}
-
 type OutcomeEvent = Extract<
   Event,
-  { type: 'call-finished' | 'call-failed' | 'call-suspended' | 'call-released' }
+  { type: 'call-finished' | 'call-failed' | 'call-suspended' | 'call-released' | 'run-started' }
 >;
 
-/** Carries out a call whose claim is stored, and says what came of it; released: it did not begin. */
+/**
+ * Carries out a call whose claim is stored, and says what came of it; released: it did not begin. A delegation begins
+ * its run below, and is carried out again when that has ended.
+ */
 export async function executeCall(execution: Execution): Promise<OutcomeEvent> {
   const { call, parts, run } = execution;
   const on = { runId: run.started.runId, toolCallId: call.toolCallId };
   const outcome = await attempt(execution).catch((thrown: unknown) =>
     failed('tool-failed', messageOf(thrown)),
   );
-  return { ...on, at: parts.clock.now(), ...outcome };
+  return outcome.type === 'run-started' ? outcome : { ...on, at: parts.clock.now(), ...outcome };
 }
 
 /** Of the message of an error, in characters: it goes into event, record and prompt. */
 const longestMessage = 16 * 1024;
 
-type DistributiveOmit<T, K extends string> = T extends unknown ? Omit<T, K> : never;
-type CallOutcome = DistributiveOmit<OutcomeEvent, 'runId' | 'toolCallId' | 'at'>;
+type CallOutcome = RunStarted | WithoutCall<Exclude<OutcomeEvent, RunStarted>>;
+type WithoutCall<T> = T extends unknown ? Omit<T, 'runId' | 'toolCallId' | 'at'> : never;
 
 function failed(code: CallError['code'], message: string, name?: string): CallOutcome {
   const text = message.slice(0, longestMessage);
@@ -58,10 +51,11 @@ async function attempt(execution: Execution): Promise<CallOutcome> {
     return failed('tool-changed', 'The stored call is not the one that was approved; it did not run.');
   }
   if (request.approvalId !== undefined) return { type: 'call-finished', result: null };
-  const tool = parts.tools.get(toolName)?.tool;
-  if (tool?.execute === undefined) {
+  const named = parts.tools.get(toolName);
+  if (named?.tool.execute === undefined) {
     return failed('tool-not-found', `There is no tool "${toolName}" any more; the call did not run.`);
   }
+  const { tool } = named;
   const input = await validate(tool.inputSchema, clone(request.raw));
   if (!input.ok || !sameJson(toJson(input.value, 'input'), call.args)) {
     return failed(
@@ -73,7 +67,7 @@ async function attempt(execution: Execution): Promise<CallOutcome> {
   if (!resumed.ok) {
     return failed('tool-changed', `Tool "${toolName}" no longer accepts the data that it was resumed with.`);
   }
-  return withHooks(execution, tool, input.value, resumed.value);
+  return withHooks(execution, named, input.value, resumed.value);
 }
 
 /** Invariant 1: a held call runs only on a stored approval of exactly this call. */
@@ -92,7 +86,7 @@ async function resumeDataOf(call: Call, tool: Tool): Promise<{ ok: true; value: 
 
 async function withHooks(
   execution: Execution,
-  tool: Tool,
+  { tool, delegate }: NamedTool,
   input: unknown,
   resumeData: unknown,
 ): Promise<CallOutcome> {
@@ -105,7 +99,7 @@ async function withHooks(
     input: clone(call.args),
     requestContext: parts.context(),
   });
-  for (const hooks of parts.hooks) {
+  for (const hooks of call.child ? [] : parts.hooks) {
     const answer = await hooks.beforeToolCall?.(hookContext());
     if (answer?.proceed === false) {
       const result = toJson(answer.output, `output of beforeToolCall for "${call.toolName}"`);
@@ -125,8 +119,16 @@ async function withHooks(
   const suspension: { payload?: unknown; asked?: true } = {};
   let output: unknown;
   try {
-    output = await tool.execute?.(input, toolContext(execution, resumeData, suspension));
-    if (isAsyncIterable(output)) output = await lastOf(output, execution);
+    if (delegate && !call.child) {
+      const begun = await delegate.begin(execution, input);
+      if (!('output' in begun)) return begun;
+      output = begun.output;
+    } else if (delegate && call.child) {
+      output = await delegate.result(execution, call.child);
+    } else {
+      output = await tool.execute?.(input, toolContext(execution, resumeData, suspension));
+      if (isAsyncIterable(output)) output = await lastOf(output, execution);
+    }
   } catch (error) {
     await after({ error }).catch((thrown) => parts.warn(`afterToolCall threw: ${messageOf(thrown)}`));
     return failed('tool-failed', messageOf(error), error instanceof Error ? error.name : undefined);

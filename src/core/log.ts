@@ -37,7 +37,8 @@ export interface Change {
 export interface Listener {
   /** At least one change, of whole batches: the last state is one in which the run really was. */
   onChanges(changes: readonly Change[]): void;
-  onPassing(passing: Passing): void;
+  /** @param from the run that says it: this one, or one below it. */
+  onPassing(passing: Passing, from: string): void;
   /** The run ended elsewhere and its events are gone. */
   onGone(ended: EndedRun): void;
   /** The run cannot go on here: the store failed. */
@@ -63,7 +64,8 @@ export interface RunLog {
   /** Reads what other processes appended. */
   refresh(): Promise<void>;
   listen(listener: Listener): () => void;
-  pass(passing: Passing): void;
+  /** @param from the run that says it, if it is not this one. */
+  pass(passing: Passing, from?: string): void;
   /** When the write of a claim of ours was begun, by `monotonic`. */
   claimedAt(claim: Claim): number;
   /** Keeps a record beside the log, as long as the process lives. */
@@ -155,10 +157,14 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     let fruitless = 0;
     for (;;) {
       if (gone && propose(run).length > 0) throw gone;
-      const proposed = changesOf(propose(run), run);
-      const between = proposed.at(-1)?.run ?? run;
-      const riding = options.me ? riders(between, options.me, clock.now()) : [];
-      const changes = [...proposed, ...changesOf(riding, between)];
+      const changes = changesOf(propose(run), run);
+      const ride = (): boolean => {
+        const between = changes.at(-1)?.run ?? run;
+        const riding = options.me ? riders(between, options.me, clock.now()) : [];
+        changes.push(...changesOf(riding, between));
+        return riding.length > 0;
+      };
+      while (ride());
       const events = changes.map((change) => change.event);
       const after = changes.at(-1)?.run;
       if (after === undefined) return events;
@@ -236,8 +242,8 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     },
     claimedAt: (claim) => claimed.get(claim) ?? Number.NEGATIVE_INFINITY,
     record: (record) => retried(() => store.record(record), true),
-    pass(passing) {
-      for (const listener of [...listeners]) listener.onPassing(passing);
+    pass(passing, from = runId) {
+      for (const listener of [...listeners]) listener.onPassing(passing, from);
     },
     fail(error) {
       for (const listener of [...listeners]) listener.onBroken(error);

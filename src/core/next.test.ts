@@ -244,7 +244,7 @@ describe('the concurrency of calls', () => {
 
 test('what waits is told in the order of the model', () => {
   const run = runWith([held, free, requested('c3', 'held')], callStarted('c1'), suspended('c1'));
-  expect(waitingCalls(run).map((call) => call.toolCallId)).toEqual(['c2', 'c1', 'c3']);
+  expect(waitingCalls(run).map(({ id }) => id)).toEqual(['c2', 'c1', 'c3']);
 });
 
 describe('the end', () => {

@@ -2,6 +2,8 @@
  * Owns what may happen next: `next` for the loop, `riders` for every append, `headOf` for the store. Pure.
  * `next` says 'model' and 'calls' only to the holder of the claim, so two drives never do the same thing.
  */
+
+import { everyRun, type Found, qualifiedId } from './below.ts';
 import type { Claim, Event, Holder, Outcome, RunError } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
 import { textOf } from './message.ts';
@@ -15,9 +17,14 @@ export function next(run: Run, me: Holder): Next {
   const step = lastStep(run);
   if (step?.state === 'claimed') return isMine(step.claim, me) ? 'model' : 'wait';
   const running = openCalls(run).filter((call) => call.state === 'running');
-  if (running.some((call) => isMine(call.claim, me))) return 'calls';
+  if (running.some((call) => isMine(call.claim, me) || movesBelow(call, me))) return 'calls';
   if (running.length > 0) return 'wait';
   return isOver(run) ? 'done' : 'wait';
+}
+
+/** Whether the call is a delegation of which the holder may do something now. */
+export function movesBelow({ child }: Call, me: Holder): boolean {
+  return child !== undefined && next(child, me) !== 'wait';
 }
 
 /** The events that let somebody begin something: they are stored before it begins. */
@@ -40,9 +47,14 @@ function isOver(run: Run): boolean {
 /**
  * What rides in the append of `me` after which the run is in this state, so that it costs no commit of its own: the
  * claims of the free and approved calls up to the concurrency of the run, or, when everything is settled, the claim
- * of the next model call, or the end.
+ * of the next model call, or the end; and the same of the runs below. What these make possible rides along next.
  */
 export function riders(run: Run, me: Holder, at: number): Event[] {
+  const children = openCalls(run).flatMap(({ child }) => child ?? []);
+  return [...ownRiders(run, me, at), ...children.flatMap((child) => riders(child, me, at))];
+}
+
+function ownRiders(run: Run, me: Holder, at: number): Event[] {
   if (next(run, me) === 'done') return ending(run, at);
   if (run.outcome || isOver(run)) return [];
   const runId = run.started.runId;
@@ -55,7 +67,7 @@ export function riders(run: Run, me: Holder, at: number): Event[] {
   if (step.state === 'open') return startStep(step.index, step.attempts + 1);
   const calls = openCalls(run);
   if (calls.every(isSettled)) return startStep(run.steps.length, 1);
-  const running = calls.filter((call) => isMine(call.claim, me)).length;
+  const running = calls.filter((call) => isMine(call.claim, me) || movesBelow(call, me)).length;
   return calls
     .filter((call) => call.state === 'ready')
     .slice(0, Math.max(0, run.started.options.toolCallConcurrency - running))
@@ -75,16 +87,27 @@ export function headOf(run: Run): Head {
   if (run.outcome) return 'ended';
   const step = lastStep(run);
   const calls = openCalls(run);
-  if (step?.state === 'claimed' || calls.some((call) => call.state === 'running')) return 'owned';
-  if (run.cancel) return 'runnable';
+  const below = calls.flatMap(({ child }) => (child && !child.outcome ? [headOf(child)] : []));
+  if (step?.state === 'claimed' || calls.some((call) => call.claim) || below.includes('owned'))
+    return 'owned';
+  if (run.cancel || below.includes('runnable')) return 'runnable';
   if (step?.state === 'stalled') return 'waiting';
   if (step?.state !== 'finished' || calls.some((call) => call.state === 'ready')) return 'runnable';
-  return calls.some(isWaiting) ? 'waiting' : 'runnable';
+  return calls.some(isWaiting) || below.includes('waiting') ? 'waiting' : 'runnable';
 }
 
-/** The calls that a person can move, in the order of the model. */
-export function waitingCalls(run: Run): Call[] {
-  return openCalls(run).filter(isWaiting);
+/** The calls at and below the run that a person can move, in the order of the model. */
+export function waitingCalls(root: Run): Found[] {
+  return everyRun(root).flatMap((run) =>
+    openCalls(run)
+      .filter(isWaiting)
+      .map((call) => ({ id: qualifiedId(root, run.started.runId, call.toolCallId), run, call })),
+  );
+}
+
+/** The run itself or the runs below it whose model call failed. */
+export function stalledRuns(root: Run): Run[] {
+  return everyRun(root).filter((run) => lastStep(run)?.state === 'stalled');
 }
 
 /** The events that end a run whose `next` is 'done'. Waiting calls are cancelled with it. */

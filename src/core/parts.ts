@@ -1,16 +1,40 @@
 /** What one leg brings to the loop: the agent's code as deployed now, and what the leg's caller passed. */
 import type { RequestContext } from './context.ts';
-import type { Holder, StoredOptions } from './event.ts';
+import type { Holder, RunStarted, StoredOptions } from './event.ts';
 import type { Sha256 } from './json.ts';
-import type { Clock } from './log.ts';
+import type { Clock, Passing } from './log.ts';
 import type { Model } from './model.ts';
 import type { Policies } from './policy.ts';
+import type { Call, Run } from './state.ts';
 import type { Tool } from './tool.ts';
 
 /** A tool as an agent has it: under its id, with the key of the agent's record as an alias. */
 export interface NamedTool {
   readonly tool: Tool;
   readonly alias: string;
+  /** The call is carried out by a run of its own below this one. */
+  readonly delegate?: Delegate | undefined;
+}
+
+/** How a delegation becomes a run below, and what it comes to. */
+export interface Delegate {
+  /** The first event of the run below; or the result of the call, where it is to have none. */
+  begin(execution: Execution, input: unknown): Promise<RunStarted | { readonly output: unknown }>;
+  /** What the run below needs here. The same for one leg, however often it is asked. */
+  partsOf(child: RunStarted, parent: Parts): Promise<Parts>;
+  /** The result of the call, when the run below has ended. Rejects when that failed. */
+  result(execution: Execution, child: Run): Promise<unknown>;
+}
+
+/** A claimed call that is carried out. */
+export interface Execution {
+  readonly run: Run;
+  readonly call: Call;
+  readonly parts: Parts;
+  readonly abortSignal: AbortSignal;
+  pass(passing: Passing): void;
+  /** Asked immediately before `execute`. */
+  mayBegin(): boolean;
 }
 
 /** What a hook is told of a call. */

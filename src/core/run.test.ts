@@ -13,6 +13,7 @@ import {
   eventOf,
   finished,
   me,
+  type OwnMove,
   other,
   requested,
   runContinued,
@@ -56,13 +57,14 @@ const legal: Record<CallState, Partial<Record<CallMove, CallState>>> = {
   cancelled: {},
 };
 
-const moves = Object.keys(eventOf) as CallMove[];
+const moves = Object.keys(eventOf) as OwnMove[];
 const cells = states.flatMap((state) => moves.map((move) => ({ state, move, to: legal[state][move] })));
 
 describe('the table of a call', () => {
   test('has every state and every move', () => {
     expect(Object.keys(callTable).sort()).toEqual([...states].sort());
-    for (const row of Object.values(callTable)) expect(Object.keys(row).sort()).toEqual([...moves].sort());
+    for (const row of Object.values(callTable))
+      expect(Object.keys(row).sort()).toEqual([...moves, 'delegate', 'return'].sort());
     expect(cells).toHaveLength(9 * 13);
   });
 

@@ -1,7 +1,8 @@
 /**
  * Owns how a run changes: the fold of its events. Pure. An illegal move throws, so nothing illegal can be stored.
  */
-import type { CallRequested, Claim, Decision, Event, Person } from './event.ts';
+import { childIdOf, firstIdOf, isWithin } from './below.ts';
+import type { CallRequested, Claim, Decision, Event, Person, RunStarted } from './event.ts';
 import {
   type Call,
   type CallMove,
@@ -17,13 +18,39 @@ import {
 export function transition(run: Run | undefined, event: Event): Run {
   if (run === undefined) {
     if (event.type !== 'run-started') throw illegal(event, 'no run');
-    return { started: event, length: 1, steps: [], calls: new Map() };
+    return begun(event, 1);
   }
-  return { ...change(run, event), length: run.length + 1 };
+  return change(run, event, run.length + 1);
 }
 
-function change(run: Run, event: Event): Run {
+function begun(started: RunStarted, length: number): Run {
+  return { started, length, steps: [], calls: new Map() };
+}
+
+/** @param length of the root's log, with the event. */
+function change(run: Run, event: Event, length: number): Run {
   if (run.outcome !== undefined) throw illegal(event, 'an ended run');
+  const changed = event.runId === run.started.runId ? own(run, event, length) : below(run, event, length);
+  return { ...changed, length };
+}
+
+/** An event of a run below. When that run begins or ends, so does the delegation move on. */
+function below(run: Run, event: Event, length: number): Run {
+  const { runId } = run.started;
+  const toolCallId = firstIdOf(event.runId.slice(runId.length + 1));
+  const call = isWithin(event.runId, runId) ? run.calls.get(toolCallId) : undefined;
+  if (call === undefined) throw illegal(event, 'a run without that delegation');
+  const isFirst = event.type === 'run-started' && event.runId === childIdOf(runId, toolCallId);
+  if (isFirst && !call.child && call.claim) {
+    return moved(run, call, 'delegate', event, { child: begun(event, length) });
+  }
+  if (call.child === undefined || isFirst) throw illegal(event, `a delegation that is ${call.state}`);
+  const child = change(call.child, event, length);
+  if (child.outcome) return moved(run, call, 'return', event, { child });
+  return { ...run, calls: new Map(run.calls).set(toolCallId, { ...call, child }) };
+}
+
+function own(run: Run, event: Event, length: number): Run {
   switch (event.type) {
     case 'run-started':
       throw illegal(event, 'a started run');
@@ -48,15 +75,15 @@ function change(run: Run, event: Event): Run {
       return changeStep(run, { type: event.type, step: step.index }, ['stalled'], { state, takeovers: 0 });
     }
     case 'call-requested':
-      return requestCall(run, event);
+      return requestCall(run, event, length);
     case 'cancel-requested':
-      return run.cancel ? run : { ...run, cancel: pick(event) };
+      return cancelled(run, pick(event));
     case 'run-ended':
       if ([...run.calls.values()].some((call) => !isSettled(call)))
         throw illegal(event, 'a run with open calls');
       return { ...run, outcome: event.outcome };
     default:
-      return moveCall(run, event);
+      return moveCall(run, event, length);
   }
 }
 
@@ -65,6 +92,14 @@ export function fold(events: Iterable<Event>, from?: Run): Run | undefined {
   let run = from;
   for (const event of events) run = transition(run, event);
   return run;
+}
+
+/** Whoever cancels a run cancels all runs below it. */
+function cancelled(run: Run, cancel: NonNullable<Run['cancel']>): Run {
+  const calls = [...run.calls].map(([id, call]): [string, Call] =>
+    call.child && !call.child.outcome ? [id, { ...call, child: cancelled(call.child, cancel) }] : [id, call],
+  );
+  return { ...run, cancel: run.cancel ?? cancel, calls: new Map(calls) };
 }
 
 function pick(event: { reason?: string; by?: Person }): { reason?: string; by?: Person } {
@@ -106,15 +141,15 @@ function changeStep(
   return { ...run, steps: [...run.steps.slice(0, -1), { ...kept, ...change }] };
 }
 
-function requestCall(run: Run, event: CallRequested): Run {
+function requestCall(run: Run, event: CallRequested, length: number): Run {
   const step = lastStep(run);
   if (step?.state !== 'finished' || step.index !== event.step || run.calls.has(event.toolCallId)) {
     throw illegal(event, 'a step that did not ask for it');
   }
   const call: Call = {
     request: event,
-    requestSeq: run.length + 1,
-    stopSeq: run.length + 1,
+    requestSeq: length,
+    stopSeq: length,
     toolCallId: event.toolCallId,
     toolName: event.toolName,
     args: event.args === undefined ? event.raw : event.args,
@@ -131,16 +166,20 @@ function requestCall(run: Run, event: CallRequested): Run {
 
 type CallEvent = Exclude<Extract<Event, { toolCallId: string }>, CallRequested>;
 
-function moveCall(run: Run, event: CallEvent): Run {
+function moveCall(run: Run, event: CallEvent, length: number): Run {
   const call = run.calls.get(event.toolCallId);
   if (call === undefined) throw illegal(event, 'a run without that call');
-  const state = callTable[call.state][moveOf(event)];
+  const change = changeOf(call, event);
+  const stopSeq = change.stop === undefined ? call.stopSeq : length;
+  return moved(run, call, moveOf(event), event, { stopSeq, ...change });
+}
+
+function moved(run: Run, call: Call, move: CallMove, event: Event, change: Partial<Call>): Run {
+  const state = callTable[call.state][move];
   if (state === null) throw illegal(event, `a call that is ${call.state}`);
   const { claim: _claim, ...kept } = call;
-  const change = changeOf(call, event);
-  const stopSeq = change.stop === undefined ? call.stopSeq : run.length + 1;
-  const moved: Call = { ...kept, state, since: event.at, stopSeq, ...change };
-  return { ...run, calls: new Map(run.calls).set(event.toolCallId, moved) };
+  const after: Call = { ...kept, state, since: event.at, ...change };
+  return { ...run, calls: new Map(run.calls).set(call.toolCallId, after) };
 }
 
 function moveOf(event: CallEvent): CallMove {

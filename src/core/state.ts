@@ -48,6 +48,8 @@ export interface Call {
   readonly result?: Json;
   readonly modelOutput?: ModelOutput;
   readonly error?: CallError;
+  /** The run that the call began, where it is a delegation. */
+  readonly child?: Run;
 }
 
 export interface Step {
@@ -74,6 +76,8 @@ export interface Run {
 
 export type CallMove =
   | 'start'
+  | 'delegate'
+  | 'return'
   | 'release'
   | 'interrupt'
   | 'suspend'
@@ -89,6 +93,8 @@ export type CallMove =
 
 const none = {
   start: null,
+  delegate: null,
+  return: null,
   release: null,
   interrupt: null,
   suspend: null,
@@ -110,6 +116,8 @@ export const callTable: Record<CallState, Record<CallMove, CallState | null>> = 
   suspended: { ...none, resume: 'ready', decline: 'declined', cancel: 'cancelled' },
   running: {
     ...none,
+    delegate: 'running',
+    return: 'ready',
     release: 'ready',
     interrupt: 'interrupted',
     suspend: 'suspended',

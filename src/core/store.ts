@@ -2,14 +2,19 @@
  * The port to where paused runs live. Every adapter runs the contract suite of `countersign/testing`; each sentence
  * here that says must is a test there.
  */
+import type { PathStep } from './below.ts';
 import type { CallError, Decision, Outcome, Person, Verdict } from './event.ts';
 import type { Json } from './json.ts';
 import type { Head } from './next.ts';
 
 /** A call that a person can move, as the index keeps it. Arguments stay in the events: `requestSeq` points there. */
 export interface OpenCall {
+  /** The run that asked for the call: the root, or one below it. */
   readonly runId: string;
+  /** Unique under the root: `<delegation call>~<inner call>` for a call of a run below. */
   readonly toolCallId: string;
+  /** The delegations that lead to it, the root's first. Absent for a call of the root itself. */
+  readonly path?: readonly PathStep[] | undefined;
   readonly stop: number;
   readonly kind: 'held' | 'suspended' | 'interrupted';
   readonly toolName: string;
@@ -43,8 +48,11 @@ export interface RecordedOutcome {
 
 /** What is kept of a decision after its run is gone. One for each (run, call, stop). */
 export interface DecisionRecord {
+  /** The root run. */
   readonly runId: string;
+  /** As in `OpenCall`. */
   readonly toolCallId: string;
+  readonly path?: readonly PathStep[];
   readonly stop: number;
   readonly agentId: string;
   readonly toolName: string;

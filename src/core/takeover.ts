@@ -3,6 +3,7 @@
  * exactly its own claims: its model call is tried again, its repeatable calls too, and of every other call nobody
  * knows whether it happened, so a person must say.
  */
+import { everyRun } from './below.ts';
 import type { Claim, Event, RunError } from './event.ts';
 import { type Call, lastStep, openCalls, type Run } from './state.ts';
 
@@ -10,8 +11,11 @@ import { type Call, lastStep, openCalls, type Run } from './state.ts';
 const maximalTakeovers = 3;
 
 /** The claims that are open. */
-export function openClaims(run: Run): Claim[] {
-  const claims = [lastStep(run)?.claim, ...openCalls(run).map((call) => call.claim)];
+export function openClaims(root: Run): Claim[] {
+  const claims = everyRun(root).flatMap((run) => [
+    lastStep(run)?.claim,
+    ...openCalls(run).map((call) => call.claim),
+  ]);
   return claims.filter((claim) => claim !== undefined);
 }
 
@@ -19,7 +23,11 @@ export function openClaims(run: Run): Claim[] {
  * The events by which claims are taken over.
  * @param dead the claims as they were when their workers were found dead: what the same worker claimed later is alive.
  */
-export function takeOver(run: Run, dead: ReadonlySet<Claim>, at: number): Event[] {
+export function takeOver(root: Run, dead: ReadonlySet<Claim>, at: number): Event[] {
+  return everyRun(root).flatMap((run) => takeOverOne(run, dead, at));
+}
+
+function takeOverOne(run: Run, dead: ReadonlySet<Claim>, at: number): Event[] {
   const { runId } = run.started;
   const isDead = (claim: Claim | undefined): boolean => claim !== undefined && dead.has(claim);
   const step = lastStep(run);
@@ -44,20 +52,33 @@ export function takeOver(run: Run, dead: ReadonlySet<Claim>, at: number): Event[
  * is not given back: its result was lost, and a person must say what happened.
  */
 export function giveBack(
-  run: Run,
+  root: Run,
   isIdle: (claim: Claim) => boolean,
-  hasBegun: (toolCallId: string, attempt: number) => boolean,
+  hasBegun: (runId: string, toolCallId: string, attempt: number) => boolean,
   at: number,
 ): Event[] {
-  const { runId } = run.started;
+  return everyRun(root).flatMap((run) => {
+    const { runId } = run.started;
+    const step = lastStep(run);
+    if (step?.claim && isIdle(step.claim)) return [{ type: 'step-released', runId, at, step: step.index }];
+    return openCalls(run)
+      .filter((call) => call.claim && isIdle(call.claim))
+      .map((call) => {
+        const isLost = hasBegun(runId, call.toolCallId, call.attempts) && !call.request.repeatable;
+        return isLost ? interrupted(call, at) : released(call, at);
+      });
+  });
+}
+
+/** The events by which a run of which nothing can go on here gives back its claims, and waits for a person. */
+export function stalling(run: Run, isOurs: (claim: Claim) => boolean, error: RunError, at: number): Event[] {
   const step = lastStep(run);
-  if (step?.claim && isIdle(step.claim)) return [{ type: 'step-released', runId, at, step: step.index }];
-  return openCalls(run)
-    .filter((call) => call.claim && isIdle(call.claim))
-    .map((call) => {
-      const isLost = hasBegun(call.toolCallId, call.attempts) && !call.request.repeatable;
-      return isLost ? interrupted(call, at) : released(call, at);
-    });
+  if (run.outcome || step === undefined || (step.claim && !isOurs(step.claim))) return [];
+  const calls = openCalls(run).filter((call) => call.claim && isOurs(call.claim));
+  return [
+    ...calls.map((call) => released(call, at)),
+    { type: 'step-failed', runId: run.started.runId, at, step: step.index, error },
+  ];
 }
 
 function released({ toolCallId, request }: Call, at: number): Event {

@@ -1,5 +1,6 @@
 /** The chunks of a stream: `{ type, runId, from, payload }`, with the names and payloads of the specification. */
 
+import type { PathStep } from '../core/below.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { SuspendPayload } from '../core/policy.ts';
 
@@ -18,6 +19,8 @@ export interface CallPayload {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly args: SuspendPayload;
+  /** The delegations that lead to the call, where it is one of a sub-agent; its `toolCallId` is then qualified. */
+  readonly path?: readonly PathStep[];
 }
 
 /** Where a run waits: what `suspendPayload` holds, and the payload of the two chunks that announce it. */

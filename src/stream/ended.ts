@@ -1,4 +1,5 @@
 /** The leg of someone who comes when the run has ended: told from what is kept of it. */
+import { childIdOf, type PathStep } from '../core/below.ts';
 import type { CallDecided } from '../core/event.ts';
 import type { Listener, RunLog } from '../core/log.ts';
 import type { Call, Run } from '../core/state.ts';
@@ -36,16 +37,40 @@ export function endedLeg(
   return leg;
 }
 
+/**
+ * What is kept of a run below the one that ended: the records of its calls, under the ids that they have there.
+ * Undefined when nothing was decided in it, or below it.
+ */
+export function endedWithin(ended: EndedRun, runId: string): EndedRun | undefined {
+  if (runId === ended.runId) return ended;
+  const prefix = `${runId.slice(ended.runId.length + 1)}~`;
+  const depth = prefix.split('~').length - 1;
+  const within = ended.records.filter(({ toolCallId }) => toolCallId.startsWith(prefix));
+  const agentId = within[0]?.path?.[depth - 1]?.agentId;
+  if (agentId === undefined) return undefined;
+  const records = within.map(({ path = [], ...record }) => ({
+    ...record,
+    runId,
+    toolCallId: record.toolCallId.slice(prefix.length),
+    ...(path.length > depth ? { path: path.slice(depth) } : {}),
+  }));
+  return { ...ended, runId, agentId, records, outcome: { ...ended.outcome, text: '' } };
+}
+
 /** As much of the run as is still known: at most its one recorded call, not yet settled. */
 function runOf({ runId, agentId, at, outcome }: EndedRun, record: DecisionRecord | undefined): Run {
-  const call = record && callOf(record, at);
+  const run = bareRun(runId, agentId, at, outcome.messageId);
+  return record ? withCall(run, record, record.toolCallId.split('~'), record.path ?? [], at) : run;
+}
+
+function bareRun(runId: string, agentId: string, at: number, messageId = ''): Run {
   return {
     started: {
       type: 'run-started',
       runId,
       at,
       agentId,
-      messageId: outcome.messageId ?? '',
+      messageId,
       messages: [],
       options: { maxSteps: 1, maxRetries: 0, toolCallConcurrency: 1 },
       context: {},
@@ -53,8 +78,25 @@ function runOf({ runId, agentId, at, outcome }: EndedRun, record: DecisionRecord
     },
     length: 0,
     steps: [],
-    calls: new Map(call ? [[call.toolCallId, call]] : []),
+    calls: new Map(),
   };
+}
+
+/** The run with the recorded call, or with the delegation that leads to it. */
+function withCall(
+  run: Run,
+  record: DecisionRecord,
+  ids: readonly string[],
+  path: readonly PathStep[],
+  at: number,
+): Run {
+  const [toolCallId = '', ...inner] = ids;
+  const [step, ...rest] = path;
+  const call = callOf({ ...record, toolCallId }, at);
+  if (step === undefined) return { ...run, calls: new Map([[toolCallId, call]]) };
+  const below = bareRun(childIdOf(run.started.runId, toolCallId), step.agentId, at);
+  const child = withCall(below, record, inner, rest, at);
+  return { ...run, calls: new Map([[toolCallId, { ...call, child }]]) };
 }
 
 function callOf(record: DecisionRecord, at: number): Call {

@@ -3,17 +3,18 @@
  * never drives it, so a reader that goes away changes nothing. It ends when the run waits for a person
  * or has ended, or when a call that it announced is decided.
  */
+import { everyRun, findCall, qualifiedId } from '../core/below.ts';
 import { CountersignError, type ErrorCode, isCountersignError } from '../core/errors.ts';
 import type { Event } from '../core/event.ts';
 import type { Change, RunLog } from '../core/log.ts';
-import { headOf, totalUsage } from '../core/next.ts';
+import { headOf, stalledRuns } from '../core/next.ts';
 import { isSettled, lastStep, type Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
 import { type ReplayBuffer, replayBuffer } from './buffer.ts';
 import { type LegCallbacks, legCallbacks } from './callbacks.ts';
 import type { Chunk, FinishReason, ToolCallChunk, ToolResultChunk } from './chunk.ts';
 import { narrator } from './narrator.ts';
-import { chunk, textChunks } from './render.ts';
+import { chunk, finishChunk, textChunks } from './render.ts';
 import { stepResult, stepResults } from './result.ts';
 
 /** How a leg ended, and the run as it was then. */
@@ -83,19 +84,10 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
     }
     if (run.cancel)
       emit(chunk(runId, 'abort', run.cancel?.reason === undefined ? {} : { reason: run.cancel.reason }));
-    const steps = stepResults(run);
-    emit(
-      chunk(runId, 'finish', {
-        finishReason,
-        stepResult: { reason: finishReason, isContinued: false },
-        output: { usage: totalUsage(run), steps },
-        metadata: { version: run.length },
-        ...(decided ? { decided } : {}),
-      }),
-    );
+    emit(finishChunk(run, finishReason, decided));
     end = { finishReason, decided: decided === true, run, ...(error ? { error } : {}) };
     stopListening();
-    if (run.outcome?.status === 'finished') notify.finish({ finishReason, text, steps });
+    if (run.outcome?.status === 'finished') notify.finish({ finishReason, text, steps: stepResults(run) });
     buffer.end();
     resolveEnded(end);
   };
@@ -106,19 +98,21 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
       const { finishReason, error } = run.outcome;
       finish(run, finishReason, error ? { error: failedError(run, error) } : {});
     } else if (headOf(run) === 'waiting') {
-      if (lastStep(run)?.state === 'stalled') finish(run, 'error', { error: stalledError(run) });
+      if (stalledRuns(run).length > 0) finish(run, 'error', { error: stalledError(run) });
       else finish(run, 'suspended');
     }
   };
 
   const tell = (changes: readonly Change[]): void => {
     for (const { event, run } of changes) {
-      const isDecided = event.type === 'call-decided' && narration.hasAnnounced(event.toolCallId, event.stop);
+      const isDecided =
+        event.type === 'call-decided' &&
+        narration.hasAnnounced(qualifiedId(run, event.runId, event.toolCallId), event.stop);
       if (isDecided && !isObserver) {
         finish(run, 'suspended', { decided: true });
         return;
       }
-      if (event.type === 'step-started' && narration.hasPassedOn(event.step)) {
+      if (event.type === 'step-started' && narration.hasPassedOn(event.runId, event.step)) {
         finish(run, 'error', { error: takenOverError(run) });
         return;
       }
@@ -136,21 +130,25 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
 
   /** The run ended elsewhere: what of it this leg still owes is told from the records. */
   const finishFromRecords = ({ outcome, records }: EndedRun): void => {
-    const step = lastStep(log.run);
-    if (step?.state === 'claimed' && narration.hasPassedOn(step.index)) {
+    const isVoid = (run: Run): boolean => {
+      const step = lastStep(run);
+      return step?.state === 'claimed' && narration.hasPassedOn(run.started.runId, step.index);
+    };
+    if (everyRun(log.run).some(isVoid)) {
       finish(log.run, 'error', { error: takenOverError(log.run) });
       return;
     }
     for (const { toolCallId, outcome: recorded } of records) {
-      const call = log.run.calls.get(toolCallId);
-      if (!call || !recorded || isSettled(call) || !narration.hasShown(toolCallId)) continue;
+      const found = findCall(log.run, toolCallId);
+      if (!found || !recorded || isSettled(found.call) || !narration.hasShown(toolCallId)) continue;
       const { state, result, error } = recorded;
-      narration.showOutcome({
-        ...call,
+      const call = {
+        ...found.call,
         state,
         ...(result === undefined ? {} : { result }),
         ...(error ? { error } : {}),
-      });
+      };
+      narration.showOutcome({ ...found, call }, log.run);
     }
     for (const item of textChunks(runId, 'outcome', outcome.text)) emit(item);
     finish({ ...log.run, outcome }, outcome.finishReason);
@@ -163,12 +161,16 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
         told = changes.findIndex(({ event }) => isFirst(event)) + 1;
         const first = changes[told - 1];
         if (first === undefined) return;
-        begin(first.run, 'toolCallId' in first.event ? [first.event.toolCallId] : []);
+        const { event } = first;
+        begin(
+          first.run,
+          'toolCallId' in event ? [qualifiedId(first.run, event.runId, event.toolCallId)] : [],
+        );
       }
       tell(changes.slice(told));
     },
-    onPassing(passing) {
-      if (begun) narration.pass(passing, log.run);
+    onPassing(passing, from) {
+      if (begun) narration.pass(passing, from, log.run);
     },
     onGone(gone) {
       if (begun) finishFromRecords(gone);
@@ -253,7 +255,8 @@ function takenOverError(run: Run): CountersignError {
 
 function stalledError(run: Run): CountersignError {
   const { runId, agentId } = run.started;
-  const error = lastStep(run)?.error;
+  const [stalled = run] = stalledRuns(run);
+  const error = lastStep(stalled)?.error;
   return new CountersignError(
     'run-stalled',
     `The run is stalled: ${error?.message ?? 'its model call failed.'}`,

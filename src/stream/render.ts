@@ -1,9 +1,11 @@
 /** Which chunks an event becomes for a reader who saw nothing of it before. Pure. */
+import type { Found } from '../core/below.ts';
 import type { Event, StepContent } from '../core/event.ts';
 import type { Json, JsonObject } from '../core/json.ts';
-import { type Call, lastDecision, type Run, type Step } from '../core/state.ts';
-import type { ApprovalPayload, Chunk, PayloadOf, SuspensionPayload } from './chunk.ts';
-import { callPayload, stepResult, stopPayload } from './result.ts';
+import { totalUsage } from '../core/next.ts';
+import { lastDecision, type Run, type Step } from '../core/state.ts';
+import type { ApprovalPayload, Chunk, FinishReason, PayloadOf, SuspensionPayload } from './chunk.ts';
+import { foundPayload, stepResult, stepResults, stopPayload } from './result.ts';
 
 /** Puts a payload into its envelope. */
 export function chunk<Type extends Exclude<Chunk['type'], `data-${string}`>>(
@@ -14,23 +16,25 @@ export function chunk<Type extends Exclude<Chunk['type'], `data-${string}`>>(
   return { type, runId, from: 'AGENT', payload } as unknown as Chunk;
 }
 
-export function toolCallChunk(runId: string, call: Call, replayed: boolean): Chunk {
-  const { providerOptions } = call.request;
-  return chunk(runId, 'tool-call', {
-    ...callPayload(call),
+export function toolCallChunk(root: Run, found: Found, replayed: boolean): Chunk {
+  const { providerOptions } = found.call.request;
+  return chunk(root.started.runId, 'tool-call', {
+    ...foundPayload(root, found),
     ...(replayed ? { replayed: true } : {}),
     ...(providerOptions ? { providerMetadata: providerOptions } : {}),
   });
 }
 
 /** The chunk that tells a call's present state, if it is one that readers are told. */
-export function outcomeChunk(runId: string, call: Call): Chunk | undefined {
-  const payload = callPayload(call);
+export function outcomeChunk(root: Run, found: Found): Chunk | undefined {
+  const { runId } = root.started;
+  const { id, call } = found;
+  const payload = foundPayload(root, found);
   switch (call.state) {
     case 'held':
-      return chunk(runId, 'tool-call-approval', stopPayload(call) as ApprovalPayload);
+      return chunk(runId, 'tool-call-approval', stopPayload(root, found) as ApprovalPayload);
     case 'suspended':
-      return chunk(runId, 'tool-call-suspended', stopPayload(call) as SuspensionPayload);
+      return chunk(runId, 'tool-call-suspended', stopPayload(root, found) as SuspensionPayload);
     case 'finished':
       return chunk(runId, 'tool-result', { ...payload, result: call.result });
     case 'failed':
@@ -43,7 +47,7 @@ export function outcomeChunk(runId: string, call: Call): Chunk | undefined {
       const reason = call.state === 'declined' ? lastDecision(call)?.reason : undefined;
       return chunk(runId, 'tool-output-denied', {
         ...payload,
-        approval: { id: call.toolCallId, approved: false, ...(reason === undefined ? {} : { reason }) },
+        approval: { id, approved: false, ...(reason === undefined ? {} : { reason }) },
       });
     }
     default:
@@ -137,5 +141,16 @@ export function stepFinishChunk(run: Run, step: Step): Chunk {
     stepResult: { reason: finishReason, isContinued: step.calls.length > 0 },
     output: { text: stepResult(run, step).text, usage },
     metadata: response ?? {},
+  });
+}
+
+/** The end of what is told of a run. */
+export function finishChunk(run: Run, finishReason: FinishReason, decided?: true): Chunk {
+  return chunk(run.started.runId, 'finish', {
+    finishReason,
+    stepResult: { reason: finishReason, isContinued: false },
+    output: { usage: totalUsage(run), steps: stepResults(run) },
+    metadata: { version: run.length },
+    ...(decided ? { decided } : {}),
   });
 }

@@ -1,4 +1,5 @@
 /** What a run amounts to so far, for callers: its steps and where it waits. Pure. */
+import { type Found, pathTo } from '../core/below.ts';
 import type { JsonObject } from '../core/json.ts';
 import { textOf } from '../core/message.ts';
 import { waitingCalls } from '../core/next.ts';
@@ -39,6 +40,12 @@ export function callPayload({ toolCallId, toolName, args }: Call): CallPayload {
   return { toolCallId, toolName, args };
 }
 
+/** As `callPayload`, under the call's qualified id and with the way to it, where it is one of a run below. */
+export function foundPayload(root: Run, { id, run, call }: Found): CallPayload {
+  if (run === root) return callPayload(call);
+  return { ...callPayload(call), toolCallId: id, path: pathTo(root, run.started.runId) };
+}
+
 /** The text of all steps, over all legs. */
 export function totalText(run: Run): string {
   return run.steps.map((step) => textOf((step.response?.content ?? []) as readonly JsonObject[])).join('');
@@ -47,9 +54,10 @@ export function totalText(run: Run): string {
 export type StopPayload = ApprovalPayload | SuspensionPayload;
 
 /** What a held or suspended call waits for. */
-export function stopPayload(call: Call): StopPayload {
+export function stopPayload(root: Run, found: Found): StopPayload {
+  const { call } = found;
   const { stop, suspension, request } = call;
-  const base = { ...callPayload(call), stop, fingerprint: request.fingerprint };
+  const base = { ...foundPayload(root, found), stop, fingerprint: request.fingerprint };
   if (call.state === 'held') return { ...base, resumeSchema: decisionSchema };
   const { payload, resumeSchema } = suspension ?? { payload: null };
   return {
@@ -73,12 +81,13 @@ export interface WaitingCall extends CallPayload {
 }
 
 /** All calls that wait for a person, in the order of the model. */
-export function waitingCallsOf(run: Run): WaitingCall[] {
-  return waitingCalls(run).map((call) => {
-    const state = call.state as WaitingCall['state'];
-    if (state !== 'interrupted') return { ...stopPayload(call), state, requiresApproval: state === 'held' };
-    const { stop, request } = call;
-    return { ...callPayload(call), state, stop, fingerprint: request.fingerprint, requiresApproval: false };
+export function waitingCallsOf(root: Run): WaitingCall[] {
+  return waitingCalls(root).map((found) => {
+    const { state, stop, request } = found.call as Call & Pick<WaitingCall, 'state'>;
+    if (state !== 'interrupted')
+      return { ...stopPayload(root, found), state, requiresApproval: state === 'held' };
+    const { fingerprint } = request;
+    return { ...foundPayload(root, found), state, stop, fingerprint, requiresApproval: false };
   });
 }
 

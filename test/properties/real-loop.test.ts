@@ -75,7 +75,7 @@ async function play(desk: Desk, draw: Draw, begun: Promise<unknown>): Promise<vo
   const tried: Promise<void>[] = [begun as Promise<void>];
   for (let left = 40; left > 0 && !stateOf(desk)?.outcome; left--) {
     const run = stateOf(desk);
-    const call = run && waitingCalls(run)[draw(4)];
+    const call = run && waitingCalls(run)[draw(4)]?.call;
     switch (draw(6)) {
       case 0:
       case 1:
@@ -115,7 +115,8 @@ async function finish(desk: Desk, draw: Draw): Promise<void> {
     if (turns % 5 > 0 || run === undefined || run.outcome) continue;
     const agent = desk.agents[draw(2)] as Desk['agents'][0];
     if (lastStep(run)?.state === 'stalled') await attempt(desk, () => agent.continueRun({ runId }));
-    for (const { toolCallId, state } of waitingCalls(run)) {
+    for (const { call } of waitingCalls(run)) {
+      const { toolCallId, state } = call;
       await attempt(desk, () =>
         state === 'held'
           ? agent.approveToolCall({ runId, toolCallId })
@@ -139,9 +140,7 @@ async function checkListed(desk: Desk): Promise<void> {
   const listed = await Promise.all(desk.agents.map((agent) => agent.listSuspendedRuns()));
   const run = stateOf(desk);
   if (run === undefined || desk.recorded.length !== before) return;
-  const expected = run.outcome
-    ? []
-    : waitingCalls(run).map(({ toolCallId, stop }) => `${toolCallId} ${stop}`);
+  const expected = run.outcome ? [] : waitingCalls(run).map(({ id, call }) => `${id} ${call.stop}`);
   for (const { runs } of listed) {
     const calls = runs.flatMap(({ toolCalls }) =>
       toolCalls.map(({ toolCallId, stop }) => `${toolCallId} ${stop}`),

@@ -39,7 +39,7 @@ function finish(world: World, finale: Finale): void {
     for (const [position] of holders.entries()) {
       step(world, { type: 'act', holder: position, choice: turn });
     }
-    for (const call of world.run.outcome ? [] : waitingCalls(world.run)) {
+    for (const { call } of world.run.outcome ? [] : waitingCalls(world.run)) {
       const going = { held: 'approve', suspended: 'resume' }[call.state as string] ?? 'resolve';
       const verdict = finale === 'decline' && call.state !== 'interrupted' ? 'decline' : going;
       const choice = [...world.run.calls.keys()].indexOf(call.toolCallId);

@@ -124,7 +124,7 @@ function proposalOf(world: World, move: Move): Proposal | undefined {
     case 'act':
       return act(world, holders[move.holder] as Holder, move.choice);
     case 'look': {
-      const call = pick(waitingCalls(run), move.choice);
+      const call = pick(waitingCalls(run), move.choice)?.call;
       if (call) world.seen[move.reviewer] = { toolCallId: call.toolCallId, stop: call.stop };
       return undefined;
     }
@@ -240,7 +240,7 @@ function requestOf(world: World, move: Extract<Move, { type: 'decide' }>): Decis
   const seen = move.target === 'seen' ? world.seen[move.reviewer] : undefined;
   const calls = {
     latest: [],
-    waiting: waitingCalls(run),
+    waiting: waitingCalls(run).map(({ call }) => call),
     any: [...run.calls.values()],
     seen: [],
     unknown: [],

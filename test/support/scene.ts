@@ -24,6 +24,8 @@ import type { World } from './world.ts';
 export interface Plan {
   readonly script: Script | ScriptedModel;
   readonly tools?: AgentConfig['tools'];
+  /** Makes the sub-agents anew for each registry, as each process would. */
+  readonly agents?: (() => AgentConfig['agents']) | undefined;
   /** Of the run; in the world 'cold with options' they are passed again with each decision. */
   readonly options?: RunOptions | undefined;
   readonly agent?: Partial<AgentConfig> | undefined;
@@ -52,6 +54,8 @@ export interface Scene {
   readonly first: Agent;
   /** Who decides now: the first agent when warm, else a new one on the same store, as after a restart. */
   decider(): Agent;
+  /** A sub-agent, by id, in the registry of whoever decides now. */
+  memberOf(id: string): Agent;
   /** An agent in a registry of its own on the same store, other than planned where `changes` say so. */
   another(changes?: Partial<AgentConfig>, around?: (store: Store) => Store): Agent;
   /** Sweeps once in a registry of its own: resolves when what dead workers left is taken over. */
@@ -84,7 +88,8 @@ export function openScene(world: World, plan: Plan, stage: Stage): Scene {
     changes: Partial<AgentConfig> = {},
   ): { agent: Agent; registry: Countersign } => {
     const tools = plan.tools === undefined ? {} : { tools: plan.tools };
-    const agent = new Agent({ id: agentId, model, ...tools, ...plan.agent, ...changes });
+    const agents = plan.agents === undefined ? {} : { agents: plan.agents() };
+    const agent = new Agent({ id: agentId, model, ...tools, ...agents, ...plan.agent, ...changes });
     const registry = new Countersign({
       agents: { agent },
       storage,
@@ -93,7 +98,7 @@ export function openScene(world: World, plan: Plan, stage: Stage): Scene {
     });
     return { agent, registry };
   };
-  const { agent: first } = openRegistry(around(stage.store));
+  const { agent: first, registry: firstRegistry } = openRegistry(around(stage.store));
   const another: Scene['another'] = (changes, aroundIt = around) =>
     openRegistry(aroundIt(stage.reopen()), changes).agent;
   const decider = (): Agent => (world.temperature === 'warm' ? first : another());
@@ -117,6 +122,10 @@ export function openScene(world: World, plan: Plan, stage: Stage): Scene {
     first,
     decider,
     another,
+    memberOf: (id) =>
+      (world.temperature === 'warm' ? firstRegistry : openRegistry(around(stage.reopen())).registry).getAgent(
+        id,
+      ),
     sweep: () => openRegistry(around(stage.reopen())).registry.sweep(),
     again,
     start: (more = {}, messages = 'Please do it.') =>

@@ -177,8 +177,11 @@ export function runIn(state: CallState): Run {
   return runOf(runStarted(), stepStarted(), stepFinished(0, ['c1']), ...wayTo[state]);
 }
 
+/** The moves of a delegation come by events of the run below. */
+export type OwnMove = Exclude<CallMove, 'delegate' | 'return'>;
+
 /** The event of each move of `c1`, at the stop at which it is. */
-export const eventOf: Record<CallMove, (stop: number) => Event> = {
+export const eventOf: Record<OwnMove, (stop: number) => Event> = {
   start: () => callStarted('c1'),
   release: () => callIs('call-released', 'c1'),
   interrupt: () => callIs('call-interrupted', 'c1'),

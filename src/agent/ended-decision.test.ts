@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type DecisionRequest, decideEnded } from './decide.ts';
-import type { DecisionRecord, EndedRun } from './store.ts';
-import { request } from './test-support/decide.ts';
-import { fingerprintOf, runId } from './test-support/events.ts';
+import type { DecisionRequest } from '../core/decide.ts';
+import type { DecisionRecord, EndedRun } from '../core/store.ts';
+import { request } from '../core/test-support/decide.ts';
+import { fingerprintOf, runId } from '../core/test-support/events.ts';
+import { decideEnded } from './ended-decision.ts';
 
 describe('a decision on a run that has ended', () => {
   const record = (toolCallId: string, over: Partial<DecisionRecord> = {}): DecisionRecord => ({

@@ -1,0 +1,182 @@
+/** What a caller may say of delegations (`delegation: { … }`), each hook once per delegation, never again on resume. */
+import { messageOf } from '../core/errors.ts';
+import type { Json } from '../core/json.ts';
+import { type Message, type MessageInput, toMessages } from '../core/message.ts';
+import type { Execution } from '../core/parts.ts';
+import { messagesOf } from '../core/prompt.ts';
+import type { Run } from '../core/state.ts';
+
+/** The facts of a delegation that every hook is given. */
+export interface DelegationContext {
+  /** The key of the sub-agent in `agents`. */
+  readonly primitiveId: string;
+  readonly primitiveType: 'agent';
+  readonly prompt: string;
+  /** The supervisor's run, and the call in it. */
+  readonly runId: string;
+  readonly toolCallId: string;
+  readonly parentAgentId: string;
+  readonly threadId: string | undefined;
+  readonly resourceId: string | undefined;
+  /** The step of the supervisor's run, from 0. */
+  readonly iteration: number;
+  /** The supervisor's conversation up to this delegation. */
+  readonly messages: readonly Message[];
+}
+
+export interface DelegationStartContext extends DelegationContext {
+  readonly params: { readonly instructions?: string | undefined; readonly maxSteps?: number | undefined };
+}
+
+export interface DelegationStartAnswer {
+  /** `false`: nothing is delegated, and the supervisor's model is told why. */
+  readonly proceed?: boolean | undefined;
+  readonly rejectionReason?: string | undefined;
+  readonly modifiedPrompt?: string | undefined;
+  readonly modifiedInstructions?: string | undefined;
+  readonly modifiedMaxSteps?: number | undefined;
+}
+
+export interface DelegationCompleteContext extends DelegationContext {
+  readonly success: boolean;
+  readonly result: { readonly text: string };
+  readonly error: Error | undefined;
+  /** Milliseconds from the start of the sub-agent's run to its end, waits included. */
+  readonly duration: number;
+}
+
+export interface DelegationCompleteAnswer {
+  /** Told to the supervisor's model beside the result. */
+  readonly feedback?: string | undefined;
+  /** In place of the sub-agent's text. */
+  readonly resultText?: string | undefined;
+}
+
+type Answer<T> =
+  // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only looks returns nothing
+  void | undefined | T | Promise<void | undefined | T>;
+
+/** How an agent delegates. A start hook or a filter that throws fails the delegation; nothing is then delegated. */
+export interface DelegationOptions {
+  /** Asked before a sub-agent begins: may reject, or change what it is told. */
+  readonly onDelegationStart?:
+    | ((context: DelegationStartContext) => Answer<DelegationStartAnswer>)
+    | undefined;
+  /** Told when the sub-agent's run has ended, not when it waits. */
+  readonly onDelegationComplete?:
+    | ((context: DelegationCompleteContext) => Answer<DelegationCompleteAnswer>)
+    | undefined;
+  /** Which of the supervisor's messages the sub-agent is given before its prompt. Left out: none. */
+  readonly messageFilter?:
+    | ((context: DelegationContext) => readonly MessageInput[] | Promise<readonly MessageInput[]>)
+    | undefined;
+  /** The supervisor's model reads the results of the sub-agent's tools too. */
+  readonly includeSubAgentToolResultsInModelContext?: boolean | undefined;
+}
+
+/** The result of a delegation, as it is stored. */
+export interface DelegationResult {
+  readonly text: string;
+  /** Where the sub-agent did not stop by itself. */
+  readonly finishReason?: string;
+  readonly feedback?: string;
+  readonly subAgentToolResults?: readonly {
+    readonly toolCallId: string;
+    readonly toolName: string;
+    readonly args: Json;
+    readonly result: Json;
+  }[];
+}
+
+interface Delegated {
+  readonly key: string;
+  readonly execution: Execution;
+  readonly prompt: string;
+}
+
+/** What the sub-agent is told, or that it is not to be asked. */
+export async function started(
+  options: DelegationOptions,
+  given: Delegated & { readonly instructions?: string | undefined; readonly maxSteps?: number | undefined },
+): Promise<
+  | { readonly rejected: string }
+  | {
+      readonly prompt: string;
+      readonly instructions: string | undefined;
+      readonly maxSteps: number | undefined;
+      readonly messages: readonly Message[];
+    }
+> {
+  const context = contextOf(given);
+  const { instructions, maxSteps } = given;
+  const answer = await options.onDelegationStart?.({ ...context, params: { instructions, maxSteps } });
+  if (answer && answer.proceed === false) {
+    return { rejected: `[Delegation Rejected] ${answer.rejectionReason ?? 'It was not allowed.'}` };
+  }
+  const prompt = answer?.modifiedPrompt ?? given.prompt;
+  const chosen = await options.messageFilter?.({ ...context, prompt });
+  return {
+    prompt,
+    instructions: answer?.modifiedInstructions ?? instructions,
+    maxSteps: answer?.modifiedMaxSteps ?? maxSteps,
+    messages: chosen && chosen.length > 0 ? toMessages(chosen).flatMap(forSubAgent) : [],
+  };
+}
+
+/** The result with what the hook makes of it. A hook that throws is reported, and changes nothing. */
+export async function completed(
+  options: DelegationOptions,
+  given: Delegated & { readonly child: Run },
+  answer: () => DelegationResult,
+): Promise<DelegationResult> {
+  let result: DelegationResult = { text: '' };
+  let error: Error | undefined;
+  try {
+    result = answer();
+  } catch (thrown) {
+    error = thrown instanceof Error ? thrown : new Error(messageOf(thrown));
+  }
+  const { child, execution } = given;
+  const told = async () =>
+    options.onDelegationComplete?.({
+      ...contextOf(given),
+      success: error === undefined,
+      result: { text: result.text },
+      error,
+      duration: execution.parts.clock.now() - child.started.at,
+    });
+  const changed = await told().catch((thrown: unknown) => {
+    execution.parts.warn(`onDelegationComplete threw: ${messageOf(thrown)}`);
+  });
+  if (error) throw error;
+  return {
+    ...result,
+    ...(changed?.resultText === undefined ? {} : { text: changed.resultText }),
+    ...(changed?.feedback === undefined ? {} : { feedback: changed.feedback }),
+  };
+}
+
+function contextOf({ key, execution, prompt }: Delegated): DelegationContext {
+  const { run, call } = execution;
+  const { runId, agentId, threadId, resourceId } = run.started;
+  return {
+    primitiveId: key,
+    primitiveType: 'agent',
+    prompt,
+    runId,
+    toolCallId: call.toolCallId,
+    parentAgentId: agentId,
+    threadId,
+    resourceId,
+    iteration: call.request.step,
+    messages: messagesOf({ ...run, steps: run.steps.filter((step) => step.index < call.request.step) }),
+  };
+}
+
+/** Of messages that were filtered, calls and results may be torn apart: the sub-agent is given what was said. */
+function forSubAgent(message: Message): Message[] {
+  if (message.role === 'tool' || message.role === 'system') return [];
+  if (typeof message.content === 'string') return [message];
+  const said = message.content.filter(({ type }) => type === 'text' || type === 'file' || type === 'image');
+  return said.length > 0 ? [{ ...message, content: said }] : [];
+}
