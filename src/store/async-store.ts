@@ -13,8 +13,9 @@ import type {
   Written,
 } from '../core/store.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
-import { addRecord, loadRun, type Work } from './sql.ts';
+import { addRecord, loadRun } from './sql.ts';
 import { type Lookup, listRuns } from './sql-list.ts';
+import type { Work } from './sql-work.ts';
 import { abandonedRuns, beat, claimedRuns, deadWorkers, retire } from './sql-workers.ts';
 
 /** Runs that one transaction of the sweep forgets. */

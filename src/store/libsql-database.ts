@@ -6,8 +6,9 @@ import { setTimeout } from 'node:timers/promises';
 import { CountersignError, messageOf } from '../core/errors.ts';
 import type { AsyncDatabase } from './async-store.ts';
 import { groupAsyncWrites } from './group-async.ts';
-import { appendToRun, createRun, type Row, removeRun, sweepEnded, type Work } from './sql.ts';
+import { appendToRun, createRun, removeRun, sweepEnded } from './sql.ts';
 import { migrate } from './sql-migrations.ts';
+import type { Row, Work } from './sql-work.ts';
 
 /** What the store needs of `@libsql/client`, by its shape. */
 interface LibsqlExecutor {

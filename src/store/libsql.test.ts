@@ -8,8 +8,8 @@ import type { ListQuery } from '../core/store.ts';
 import { type StoreContract, storeContract } from '../testing/store-contract.ts';
 import { create, sampleBatch } from '../testing/store-contract-sample.ts';
 import { LibSQLStore } from './libsql.ts';
-import type { Work } from './sql.ts';
 import { listRuns } from './sql-list.ts';
+import type { Work } from './sql-work.ts';
 import { abandonedRuns, claimedRuns } from './sql-workers.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'countersign-libsql-'));

@@ -19,9 +19,10 @@ import {
   type PostgresWrite,
   removeWrite,
 } from './postgres-writes.ts';
-import { type Row, refused, sweepEnded, versionAfter, type Work } from './sql.ts';
+import { refused, sweepEnded, versionAfter } from './sql.ts';
 import { lateralLookup } from './sql-list.ts';
 import { migrate } from './sql-migrations.ts';
+import type { Row, Work } from './sql-work.ts';
 
 export interface PostgresDatabase extends AsyncDatabase {
   changed(runId: string, milliseconds: number): Promise<void>;

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newSchemaName, postgresUrl } from '../../test/support/postgres-schema.ts';
 import type { ListQuery } from '../core/store.ts';
 import { PostgresStore } from './postgres.ts';
-import type { Query, Work } from './sql.ts';
 import { lateralLookup, listRuns } from './sql-list.ts';
+import type { Query, Work } from './sql-work.ts';
 import { candidatesQuery, claimedRuns } from './sql-workers.ts';
 
 const schemaName = newSchemaName();

@@ -5,7 +5,8 @@
  */
 import type { Outcome } from '../core/event.ts';
 import type { Batch, OpenCall } from '../core/store.ts';
-import { decisionRow, isRunning, stopsOf, type Value, versionAfter } from './sql.ts';
+import { decisionRow, isRunning, stopsOf, versionAfter } from './sql.ts';
+import type { Value } from './sql-work.ts';
 
 export interface PostgresQuery {
   /** With `?` for each parameter. */

@@ -12,7 +12,8 @@ import {
   startOf,
   statusOf,
 } from './listing.ts';
-import { named, type Query, type Row, type Work } from './sql.ts';
+import { named } from './sql.ts';
+import type { Query, Row, Work } from './sql-work.ts';
 
 type Since = 'suspended_since' | 'interrupted_since' | 'stalled_since' | 'running_since';
 

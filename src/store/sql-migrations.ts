@@ -3,7 +3,7 @@
  * releases wrote readable.
  */
 import { CountersignError } from '../core/errors.ts';
-import type { Work } from './sql.ts';
+import type { Work } from './sql-work.ts';
 
 /** What differs between databases. */
 export interface Dialect {

@@ -1,7 +1,6 @@
 /**
- * Owns the statements that all SQL stores share. Each operation is a generator: it yields a statement and is given
- * its rows, so a synchronous driver runs it without an await and an asynchronous one runs the very same. The driver
- * wraps a write in one transaction; concurrent ones may be READ COMMITTED, as the head's row decides who wins.
+ * Owns the statements about runs that all SQL stores share. The driver wraps a write in one transaction; concurrent
+ * ones may be READ COMMITTED, as the head's row decides who wins.
  */
 import type { Outcome } from '../core/event.ts';
 import type {
@@ -14,21 +13,7 @@ import type {
   RecordedOutcome,
   Written,
 } from '../core/store.ts';
-
-export type Value = string | number | null;
-
-export interface Query {
-  /** With `?` for each parameter, and no `?` but these. */
-  readonly sql: string;
-  readonly params: readonly Value[];
-}
-
-export type Row = Readonly<Record<string, unknown>>;
-
-export type Work<Result> = Generator<Query, Result, readonly Row[]>;
-
-/** Rows of one INSERT: few enough that each count keeps a prepared statement of its own. */
-const rowsAtOnce = 8;
+import { insert, insertTexts, type Row, type Value, type Work } from './sql-work.ts';
 
 const heads = {
   insert: `INSERT INTO countersign_heads
@@ -71,24 +56,6 @@ const insertDecisions = insertTexts(
 const insertOutcome = `INSERT INTO countersign_outcomes
     (run_id, agent_id, thread_id, resource_id, ended_at, batch, data)
   VALUES (?, ?, ?, ?, ?, ?, ?)`;
-
-/** The statements for 1, 2 … rows. */
-function insertTexts(table: string, columns: readonly string[], ending = ''): readonly string[] {
-  const row = `(${columns.map(() => '?').join(', ')})`;
-  return Array.from({ length: rowsAtOnce }, (_, index) => {
-    const rows = Array(index + 1)
-      .fill(row)
-      .join(', ');
-    return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rows} ${ending}`;
-  });
-}
-
-function* insert(texts: readonly string[], rows: readonly (readonly Value[])[]): Work<void> {
-  for (let start = 0; start < rows.length; start += rowsAtOnce) {
-    const chunk = rows.slice(start, start + rowsAtOnce);
-    yield { sql: texts[chunk.length - 1] as string, params: chunk.flat() };
-  }
-}
 
 /** @param now milliseconds since 1970: since when the run runs, if nothing of it waits. */
 export function* createRun(batch: Batch, now: number): Work<Written> {

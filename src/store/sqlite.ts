@@ -13,8 +13,9 @@ import type {
 } from '../core/store.ts';
 import { groupWrites, type WriteGroup } from './group.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
-import { addRecord, appendToRun, createRun, loadRun, removeRun, sweepEnded, type Work } from './sql.ts';
+import { addRecord, appendToRun, createRun, loadRun, removeRun, sweepEnded } from './sql.ts';
 import { listRuns } from './sql-list.ts';
+import type { Work } from './sql-work.ts';
 import { abandonedRuns, beat, claimedRuns, deadWorkers, retire } from './sql-workers.ts';
 import { openSqlite, type SqliteDatabase } from './sqlite-database.ts';
 
