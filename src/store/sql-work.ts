@@ -2,6 +2,8 @@
  * How the statements that SQL stores share are written: each operation is a generator, which yields a statement and is
  * given its rows. So a synchronous driver runs it without an await, and an asynchronous one runs the very same.
  */
+import type { Position } from './listing.ts';
+
 export type Value = string | number | null;
 
 export interface Query {
@@ -33,4 +35,12 @@ export function* insert(texts: readonly string[], rows: readonly (readonly Value
     const chunk = rows.slice(start, start + rowsAtOnce);
     yield { sql: texts[chunk.length - 1] as string, params: chunk.flat() };
   }
+}
+
+/** What holds of the rows that come after a position in the order of a list. */
+export function afterPosition({ since, id }: Position, sinceColumn: string, idColumn: string): Query {
+  return {
+    sql: `${sinceColumn} <= ? AND (${sinceColumn} < ? OR ${idColumn} > ?)`,
+    params: [since, since, id],
+  };
 }

@@ -13,6 +13,7 @@ import type {
   RecordedOutcome,
   Written,
 } from '../core/store.ts';
+import { keepMessages } from './sql-threads.ts';
 import { insert, insertTexts, type Row, type Value, type Work } from './sql-work.ts';
 
 const heads = {
@@ -41,9 +42,20 @@ const insertEvents = insertTexts('countersign_events', ['run_id', 'seq', 'batch'
 
 const insertCalls = insertTexts(
   'countersign_calls',
-  ['run_id', 'tool_call_id', 'owner_run_id', 'stop', 'kind', 'tool_name', 'since', 'request_seq', 'stop_seq'],
+  [
+    'run_id',
+    'tool_call_id',
+    'owner_run_id',
+    'stop',
+    'kind',
+    'tool_name',
+    'path',
+    'since',
+    'request_seq',
+    'stop_seq',
+  ],
   `ON CONFLICT (run_id, tool_call_id) DO UPDATE SET owner_run_id = excluded.owner_run_id, stop = excluded.stop,
-    kind = excluded.kind, tool_name = excluded.tool_name, since = excluded.since,
+    kind = excluded.kind, tool_name = excluded.tool_name, path = excluded.path, since = excluded.since,
     request_seq = excluded.request_seq, stop_seq = excluded.stop_seq`,
 );
 
@@ -118,6 +130,7 @@ export function* removeRun(batch: Batch, outcome: Outcome, at: number): Work<Wri
   yield { sql: 'DELETE FROM countersign_events WHERE run_id = ?', params: [runId] };
   yield { sql: 'DELETE FROM countersign_calls WHERE run_id = ?', params: [runId] };
   yield* writeRecords(batch);
+  yield* keepMessages(batch.messages ?? [], at);
   yield {
     sql: insertOutcome,
     params: [
@@ -177,11 +190,16 @@ function* writeIndex({ runId, opened, closed }: Batch): Work<void> {
     call.stop,
     call.kind,
     call.toolName,
+    pathText(call),
     call.since,
     call.requestSeq,
     call.stopSeq,
   ];
   yield* insert(insertCalls, opened.map(row));
+}
+
+export function pathText({ path }: OpenCall): string | null {
+  return path === undefined ? null : JSON.stringify(path);
 }
 
 function* writeRecords({ id, runId, records, outcomes }: Batch): Work<void> {

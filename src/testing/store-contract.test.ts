@@ -27,6 +27,7 @@ function worse(change: (store: Store) => Partial<Store>): StoreContract['open'] 
       list: (query) => store.list(query),
       record: (record) => store.record(record),
       workers: store.workers,
+      threads: store.threads,
       close: () => store.close(),
     };
     return { ...methods, ...change(store) };
