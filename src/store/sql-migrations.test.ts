@@ -66,9 +66,9 @@ const places: Readonly<Record<string, () => Promise<Place>>> = {
   PostgresStore: onServer,
 };
 
-describe.each(Object.keys(places))('a database of a release without threads in a %s', (name) => {
+describe.each(Object.entries(places))('a database of a release without threads in a %s', (_, place) => {
   test('keeps its runs, and gets threads and the paths of calls', async () => {
-    const { open, perform } = (await places[name]?.()) as Place;
+    const { open, perform } = await place();
     const old = await open();
     const call = sampleCall('run', 'call');
     await create(old, 'run', { opened: [call] });
