@@ -1,5 +1,6 @@
 /** Owns the life of a leg in this process: the run it acts on, its drive, its abort signal, its end. */
 import { findRun, firstIdOf } from '../core/below.ts';
+import { changesWithRiders } from '../core/changes.ts';
 import { childLog } from '../core/child-log.ts';
 import { drive } from '../core/drive.ts';
 import { isCountersignError } from '../core/errors.ts';
@@ -214,8 +215,6 @@ export async function requestCancel(
   by?: Person,
 ): Promise<void> {
   const me = { worker: worker.id, leg: worker.beginLeg() };
-  // Only the end of a whole log may ride along: nobody here would perform the claims of the run above.
-  const isRoot = firstIdOf(log.runId) === log.runId;
   const request = (runId: string): Event => ({
     type: 'cancel-requested',
     runId,
@@ -224,8 +223,10 @@ export async function requestCancel(
     ...(by === undefined ? {} : { by }),
   });
   try {
-    await log.commit((run) => (run.outcome || run.cancel ? [] : [request(run.started.runId)]), {
-      me: isRoot ? me : undefined,
+    // Only ends may ride along, of this run and of those below: nobody here performs claims of a run above.
+    await log.commit((run) => {
+      const events = run.outcome || run.cancel ? [] : [request(run.started.runId)];
+      return changesWithRiders(events, run, me, worker.clock.now()).map(({ event }) => event);
     });
   } finally {
     worker.endLeg(me.leg);

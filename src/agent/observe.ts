@@ -1,8 +1,9 @@
 /** Follows a run from any process: its stored events as they come, not the tokens of its model. */
+import { type Change, changesOf } from '../core/changes.ts';
 import { changesBelow } from '../core/child-log.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import { eventFrom } from '../core/event.ts';
-import { type Change, changesOf, type RunLog } from '../core/log.ts';
+import type { RunLog } from '../core/log.ts';
 import { headOf } from '../core/next.ts';
 import { endedLeg } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';

@@ -1,6 +1,7 @@
 /** A run below the root as a log of its own: what it commits, the root's log commits, so there is one order and one write. */
 import { childIdOf, findRun, isWithin, pathTo } from './below.ts';
-import type { Change, Listener, RunLog } from './log.ts';
+import type { Change } from './changes.ts';
+import type { Listener, RunLog } from './log.ts';
 import type { Run } from './state.ts';
 
 /** @param above the log of the root, or of a run between. The run below must have begun. */

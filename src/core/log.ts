@@ -4,11 +4,12 @@
  * run queue behind each other; of two processes one wins and the other's proposal is made again.
  */
 import { batchOf } from './batch.ts';
+import { type Change, changesOf, changesWithRiders } from './changes.ts';
 import { CountersignError, isCountersignError, messageOf } from './errors.ts';
 import { type Claim, type Event, eventFrom, type Holder, type Outcome, type RunStarted } from './event.ts';
 import type { ResponseDelta } from './model.ts';
-import { isClaim, riders, waitingCalls } from './next.ts';
-import { fold, transition } from './run.ts';
+import { isClaim, waitingCalls } from './next.ts';
+import { fold } from './run.ts';
 import type { Run } from './state.ts';
 import type { Batch, DecisionRecord, EndedRun, Store, Written } from './store.ts';
 
@@ -27,12 +28,6 @@ export type Passing =
       readonly payload: { readonly toolCallId: string; readonly output: unknown };
     }
   | { readonly type: `data-${string}`; readonly data: unknown; readonly id?: string };
-
-/** An event that is now true (and stored, if the run is), with the state after it. */
-export interface Change {
-  readonly event: Event;
-  readonly run: Run;
-}
 
 export interface Listener {
   /** At least one change, of whole batches: the last state is one in which the run really was. */
@@ -157,14 +152,9 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     let fruitless = 0;
     for (;;) {
       if (gone && propose(run).length > 0) throw gone;
-      const changes = changesOf(propose(run), run);
-      const ride = (): boolean => {
-        const between = changes.at(-1)?.run ?? run;
-        const riding = options.me ? riders(between, options.me, clock.now()) : [];
-        changes.push(...changesOf(riding, between));
-        return riding.length > 0;
-      };
-      while (ride());
+      const { me } = options;
+      const proposed = propose(run);
+      const changes = me ? changesWithRiders(proposed, run, me, clock.now()) : changesOf(proposed, run);
       const events = changes.map((change) => change.event);
       const after = changes.at(-1)?.run;
       if (after === undefined) return events;
@@ -249,15 +239,6 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
       for (const listener of [...listeners]) listener.onBroken(error);
     },
   };
-}
-
-/** Folds events one by one. */
-export function changesOf(events: readonly Event[], from: Run | undefined): Change[] {
-  let run = from;
-  return events.map((event) => {
-    run = transition(run, event);
-    return { event, run };
-  });
 }
 
 /** The outcome of a run of which the store knows nothing any more. */

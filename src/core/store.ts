@@ -4,7 +4,7 @@
  */
 import type { PathStep } from './below.ts';
 import type { CallError, Decision, Outcome, Person, Verdict } from './event.ts';
-import type { Json } from './json.ts';
+import type { Json, JsonObject } from './json.ts';
 import type { Head } from './next.ts';
 
 /** A call that a person can move, as the index keeps it. Arguments stay in the events: `requestSeq` points there. */
@@ -91,6 +91,8 @@ export interface Batch {
   }[];
   /** Whether a power cut must not lose it. */
   readonly durability: 'full' | 'relaxed';
+  /** `remove`: what the run leaves in its thread, kept in the same transaction as `ThreadStore.save` would. */
+  readonly messages?: readonly MessageRow[] | undefined;
 }
 
 export type Written =
@@ -177,6 +179,7 @@ export interface Store {
   /** Keeps a record beside those that batches bring. Once: a record of the same key is left as it is. */
   record(record: DecisionRecord): Promise<void>;
   readonly workers: WorkerStore;
+  readonly threads: ThreadStore;
   /**
    * Resolves when the run may have changed, or after so many milliseconds. Left out where the database cannot tell:
    * then readers look again from time to time.
@@ -205,4 +208,74 @@ export interface WorkerStore {
 export interface AbandonedRun {
   readonly runId: string;
   readonly agentId: string;
+}
+
+/** A conversation. It belongs to its resource. */
+export interface ThreadRow {
+  readonly threadId: string;
+  readonly resourceId: string;
+  readonly title?: string | undefined;
+  readonly metadata?: JsonObject | undefined;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  /** When something was last said in it. */
+  readonly updatedAt: number;
+}
+
+/** Where a message stands in its thread: by time, then by run ('' where it is of none), then by index. */
+export interface MessageKey {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly runId: string;
+  readonly index: number;
+}
+
+export interface MessageRow extends MessageKey {
+  readonly threadId: string;
+  /** Unique in its thread. */
+  readonly messageId: string;
+  /** The AI SDK's `UIMessage`, as JSON text. */
+  readonly data: string;
+}
+
+export interface MessageQuery {
+  readonly threadId: string;
+  /** Both included. Left out, there is no bound. */
+  readonly from?: MessageKey | undefined;
+  readonly to?: MessageKey | undefined;
+  /** Of these, the newest so many. Left out, all. */
+  readonly last?: number | undefined;
+}
+
+export interface ThreadPage {
+  /** Those last spoken in first. */
+  readonly threads: readonly ThreadRow[];
+  /** Exact up to 1,000. */
+  readonly total: number;
+  readonly totalIsAtLeast?: true;
+  readonly cursor?: string;
+}
+
+/** The conversations of a store, beside its runs. Each method is one transaction. */
+export interface ThreadStore {
+  /** Keeps the thread unless its id is taken, and returns what is kept under that id, whosever it is. */
+  create(thread: ThreadRow): Promise<ThreadRow>;
+  get(threadId: string): Promise<ThreadRow | undefined>;
+  /** The threads of a resource; its cost must not grow with those of others. */
+  list(query: {
+    readonly resourceId: string;
+    readonly limit: number;
+    readonly offset?: number | undefined;
+    readonly cursor?: string | undefined;
+  }): Promise<ThreadPage>;
+  /** Removes the thread with its messages. False when there is none. */
+  remove(threadId: string): Promise<boolean>;
+  /** Messages in the order of their keys. */
+  messages(query: MessageQuery): Promise<readonly MessageRow[]>;
+  /**
+   * Keeps messages, and moves the thread's `updatedAt` on to `at`, never back. One whose id is in the thread replaces
+   * what that one says and keeps its place, so that doing it twice is doing it once. Those of a thread that is not
+   * there are dropped: it was deleted. False then.
+   */
+  save(threadId: string, messages: readonly MessageRow[], at: number): Promise<boolean>;
 }

@@ -4,9 +4,10 @@
  * or has ended, or when a call that it announced is decided.
  */
 import { everyRun, findCall, qualifiedId } from '../core/below.ts';
+import type { Change } from '../core/changes.ts';
 import { CountersignError, type ErrorCode, isCountersignError } from '../core/errors.ts';
 import type { Event } from '../core/event.ts';
-import type { Change, RunLog } from '../core/log.ts';
+import type { RunLog } from '../core/log.ts';
 import { headOf, stalledRuns } from '../core/next.ts';
 import { isSettled, lastStep, type Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';

@@ -120,7 +120,8 @@ inEveryWorld(
     const { runId } = started;
     const ids = ['to-one~act-a', 'to-two~act-c', 'to-two~act-d', 'to-one-again~act-a'];
     expect(started.payloads.map(({ toolCallId }) => toolCallId)).toEqual(ids);
-    expect((await scene.list()).runs[0]?.toolCalls.map(({ toolCallId }) => toolCallId)).toEqual(ids);
+    const listed = (await scene.list()).runs[0]?.toolCalls.map(({ toolCallId }) => toolCallId);
+    expect(listed?.toSorted()).toEqual(ids.toSorted());
     expect(effects.executed).toEqual(['look b', 'look b']);
     await scene.approve(runId, { toolCallId: 'to-one-again~act-a' });
     await scene.decline(runId, { toolCallId: 'to-two~act-d' });
