@@ -33,7 +33,11 @@ import { scriptedModel } from 'countersign/testing';
 const model = () => scriptedModel((prompt, index, tools) => {
   const last = prompt.at(-1);
   if (last?.role === 'tool') return \`The result was \${JSON.stringify(last.content)}.\`;
-  const args = tools[0]?.name === 'book-table' ? { restaurant: 'Nori' } : { orderId: 'ord-1042', amount: 129.9 };
+  const argsOf = {
+    'book-table': { restaurant: 'Nori' },
+    'agent-refunds': { prompt: 'Refund ord-1042.' },
+  } as Record<string, object>;
+  const args = argsOf[tools[0]?.name ?? ''] ?? { orderId: 'ord-1042', amount: 129.9 };
   return { calls: [{ toolName: tools[0]?.name ?? '', args }] };
 });
 `;
@@ -73,6 +77,8 @@ await storage.close();
     'one of 1: issue-refund {"orderId":"ord-1042","amount":129.9}',
     'Too old.',
     '{"booked":"20:00"}',
+    'asked for by refunds',
+    'Not again.',
     `refunds: ${answer === 'yes' ? 'ord-1042 129.9, ' : ''}ord-1042 129.9`,
   ];
   const lines = stdout.trim().split('\n');

@@ -1,9 +1,10 @@
-/** Puts the parts together: one agent, its tools on the shop's database, and a file where paused runs live. */
+/** Puts the parts together: one agent, or a team of three, its tools on the shop's database, and a file where paused runs live. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Agent, Countersign, type ModelInput } from 'countersign';
 import { SQLiteStore } from 'countersign/sqlite';
 import { openShop, type Shop } from './shop.ts';
+import { teamFor } from './team.ts';
 import { toolsFor } from './tools.ts';
 
 const instructions = `You answer customers of a small shop.
@@ -17,11 +18,14 @@ export interface Desk {
   close(): Promise<void>;
 }
 
-export function openDesk(folder: string, model: ModelInput): Desk {
+export function openDesk(folder: string, model: ModelInput, isTeam = false): Desk {
   mkdirSync(folder, { recursive: true });
   const shop = openShop(join(folder, 'shop.db'));
   const storage = new SQLiteStore({ path: join(folder, 'runs.db') });
-  const refundDesk = new Agent({ id: 'refund-desk', model, instructions, tools: toolsFor(shop) });
+  const tools = toolsFor(shop);
+  const refundDesk = isTeam
+    ? teamFor(model, tools)
+    : new Agent({ id: 'refund-desk', model, instructions, tools });
   const { agents } = new Countersign({ agents: { refundDesk }, storage });
   return {
     agent: agents.refundDesk,

@@ -82,6 +82,26 @@ describe('npm run demo', () => {
     ]);
   });
 
+  test('--team --yes --restart: what two specialists hold is decided at the top, by another process', async () => {
+    const demo = openDemo();
+    const { code, stdout, stderr } = await demo.run(['--team', '--yes', '--restart']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(demo.rows().refunds).toEqual([refund]);
+    expect(demo.rows().mails).toHaveLength(1);
+    expect(demo.rows().lookups).toHaveLength(1);
+    expect(stdout).toContain('issue-refund, asked for by orders');
+    expect(stdout).toContain('email-customer, asked for by letters');
+  });
+
+  test('--team --no: the specialist and the supervisor have read the reason', async () => {
+    const demo = openDemo();
+    const { code, stdout } = await demo.run(['--team', '--no', 'too much']);
+    expect(code).toBe(0);
+    expect(demo.rows()).toMatchObject({ refunds: [], mails: [] });
+    expect(count(stdout, '⏸ held')).toBe(1);
+    expect(stdout).toMatch(/Agent: There is no refund\. .*Reason: too much/);
+  });
+
   test('what is left waiting is decided by a later process', async () => {
     const demo = openDemo();
     const left = await demo.run(['--leave']);

@@ -13,7 +13,7 @@ import { reviewerFor } from './review.ts';
 
 async function runDemo(options: DemoOptions): Promise<number> {
   const model = await chooseModel(process.env);
-  const desk = openDesk(options.folder, model.model);
+  const desk = openDesk(options.folder, model.model, options.team);
   try {
     print.note(`Model: ${model.about}`);
     const end = await runConversation(desk, reviewerFor(options));

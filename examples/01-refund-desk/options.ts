@@ -7,6 +7,7 @@ export const help = `npm run demo                     ask here, in the terminal
 npm run demo -- --yes            approve what is held
 npm run demo -- --no "too much"  decline what is held, with this reason
 npm run demo -- --restart        end the process at the first pause, go on in a second one
+npm run demo -- --team           a supervisor and two specialists, each with its own tools
 npm run demo -- --leave          only the first half of --restart: leave the call waiting
 npm run demo -- --folder <path>  where the databases are (default ${defaultFolder})
 
@@ -18,13 +19,15 @@ export interface DemoOptions {
   readonly no: string | undefined;
   readonly restart: boolean;
   readonly leave: boolean;
+  readonly team: boolean;
   readonly folder: string;
   readonly help: boolean;
 }
 
 /** The command that goes on with the same databases. */
-export function commandFor({ folder }: DemoOptions): string {
-  return folder === defaultFolder ? 'npm run demo' : `npm run demo -- --folder "${folder}"`;
+export function commandFor({ folder, team }: DemoOptions): string {
+  const options = [team ? '--team' : '', folder === defaultFolder ? '' : `--folder "${folder}"`];
+  return ['npm run demo --', ...options.filter(Boolean)].join(' ').replace(/ --$/, '');
 }
 
 /** Reads the options, or prints what is wrong with them and ends the process. */
@@ -37,6 +40,7 @@ export function readOptions(args: readonly string[]): DemoOptions {
         no: { type: 'string' },
         restart: { type: 'boolean', default: false },
         leave: { type: 'boolean', default: false },
+        team: { type: 'boolean', default: false },
         folder: { type: 'string', default: defaultFolder },
         help: { type: 'boolean', default: false },
       },

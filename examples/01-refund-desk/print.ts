@@ -10,14 +10,17 @@ export interface HeldCall {
   readonly toolName: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly fingerprint: string;
+  /** The agents that it was delegated to, where a specialist asks for it. */
+  readonly path?: readonly { readonly agentId: string }[];
 }
 
 export const print = {
   note: (text: string): void => console.log(styleText('dim', text)),
   customer: (text: string): void => console.log(`\n${styleText('bold', 'Customer:')} ${text}`),
   decision: (text: string): void => console.log(`  ${styleText('bold', text)}`),
-  held({ toolName, args, fingerprint }: HeldCall): void {
-    console.log(`\n${styleText('yellow', '⏸ held')}  ${styleText('bold', toolName)}`);
+  held({ toolName, args, fingerprint, path = [] }: HeldCall): void {
+    const asker = path.length > 0 ? `, asked for by ${path.map(({ agentId }) => agentId).join(' > ')}` : '';
+    console.log(`\n${styleText('yellow', '⏸ held')}  ${styleText('bold', toolName)}${asker}`);
     for (const [name, value] of Object.entries(args)) {
       console.log(`  ${harmless(name).padEnd(12)} ${harmless(JSON.stringify(value))}`);
     }
