@@ -5,7 +5,7 @@
 import { decisionRecord } from './batch.ts';
 import { everyCall, type Found, findCall, qualifiedId } from './below.ts';
 import { CountersignError, type ErrorCode, type ErrorDetails } from './errors.ts';
-import type { CallDecided, Decision, Person, Verdict } from './event.ts';
+import type { Answering, CallDecided, Decision, Person, Verdict } from './event.ts';
 import { type Json, toJson } from './json.ts';
 import { stalledRuns, waitingCalls } from './next.ts';
 import { type CallState, isSettled, type Run } from './state.ts';
@@ -23,6 +23,8 @@ export interface DecisionRequest {
   readonly decisionId?: string | undefined;
   /** Resume: the data, as given. */
   readonly data?: unknown;
+  /** Resume: the call of a later turn that answers. */
+  readonly answering?: Answering | undefined;
   /** Resolve: what is to become of an interrupted call. */
   readonly resolution?: Decision['resolution'] | undefined;
 }
@@ -153,6 +155,7 @@ export function decide(
     ...(decisionId === undefined ? {} : { decisionId }),
     ...(target.addressed ? { addressed: target.addressed } : {}),
     ...(verdict === 'resume' ? { data: toJson(request.data, 'resume data') as Json } : {}),
+    ...(request.answering ? { answering: request.answering } : {}),
     ...(verdict === 'resolve' && request.resolution ? { resolution: request.resolution } : {}),
   };
 }

@@ -204,7 +204,7 @@ async function requestOf(
   return {
     messages: messagesOf(run),
     instructions,
-    tools: await toolsOffered(parts),
+    tools: await toolsOffered(parts, run.steps.length - 1),
     toolChoice: toolChoiceOf(parts),
     settings: options.modelSettings,
     providerOptions: options.providerOptions,
@@ -215,14 +215,14 @@ async function requestOf(
 }
 
 /** Tools that the provider runs without asking are not offered while a policy could hold them. */
-async function toolsOffered(parts: Parts): Promise<ToolDescription[]> {
+async function toolsOffered(parts: Parts, step: number): Promise<ToolDescription[]> {
   const { holdEverything, functions } = parts.policies;
   const isPoliced = (tool: Tool): boolean =>
     holdEverything ||
     (tool.requireApproval === undefined ? functions.length > 0 : tool.requireApproval !== false);
   const runsUnasked = ({ provider }: Tool): boolean => provider?.executed === true && !provider.asksFirst;
   return Promise.all(
-    [...activeTools(parts).values()]
+    [...activeTools(parts, step).values()]
       .filter(({ tool }) => !(runsUnasked(tool) && isPoliced(tool)))
       .map(({ tool }) => describe(tool)),
   );

@@ -42,6 +42,24 @@ export interface Person {
   readonly name?: string | undefined;
 }
 
+/** The call of another run that is answered with the result of a call. */
+export interface Answering {
+  readonly runId: string;
+  readonly toolCallId: string;
+}
+
+/** A suspended call that a turn may answer in words, as a tool of its first model call (auto-resume). */
+export interface Resumable {
+  /** The name of that tool. */
+  readonly name: string;
+  readonly runId: string;
+  readonly toolCallId: string;
+  readonly stop: number;
+  readonly toolName: string;
+  readonly payload: Json;
+  readonly resumeSchema: JsonObject;
+}
+
 /** Why a call failed, as the model and the record see it. */
 export interface CallError {
   readonly code:
@@ -74,6 +92,8 @@ export interface Outcome {
   readonly error?: RunError;
   readonly reason?: string;
   readonly by?: Person;
+  /** Another run took the result of its last call, and the conversation went on there. */
+  readonly answered?: Answering & { readonly result?: Json; readonly error?: CallError };
 }
 
 export type Verdict = 'approve' | 'decline' | 'resume' | 'resolve';
@@ -91,6 +111,8 @@ export interface Decision {
   readonly fingerprint: string;
   /** The call was not named: the one announced last was meant. */
   readonly addressed?: 'latest';
+  /** Resume: the call of a later turn that answers what this one asked. */
+  readonly answering?: Answering;
   /** Resolve: what was chosen for an interrupted call. */
   readonly resolution?: 'run-again' | { readonly output: Json } | { readonly error: string };
 }
@@ -117,6 +139,8 @@ export interface RunStarted extends On {
   readonly missing: readonly string[];
   readonly threadId?: string;
   readonly resourceId?: string;
+  /** What this turn may answer, of what waits in its thread. */
+  readonly resumable?: readonly Resumable[];
   /** A run below: what the delegation adds to the instructions of its agent. */
   readonly addedInstructions?: string;
 }
@@ -172,6 +196,8 @@ export interface CallSuspended extends OnCall {
   readonly stop: number;
   readonly payload: Json;
   readonly resumeSchema?: JsonObject;
+  /** What it asks may be answered by the next message of its conversation. */
+  readonly autoResume?: true;
 }
 
 export interface CallFinished extends OnCall {
@@ -214,6 +240,7 @@ export type Event =
   | (On & { readonly type: 'step-failed'; readonly step: number; readonly error: RunError })
   | (On & { readonly type: 'run-continued'; readonly by?: Person })
   | (On & { readonly type: 'cancel-requested'; readonly reason?: string; readonly by?: Person })
+  | (On & { readonly type: 'answered-by'; readonly answering: Answering })
   | (On & { readonly type: 'run-ended'; readonly outcome: Outcome });
 
 export function eventText(event: Event): string {

@@ -63,6 +63,7 @@ describe('suspend()', () => {
       stop: 1,
       payload: { question: 'Which?' },
       resumeSchema: { type: 'object' },
+      autoResume: true,
     });
     expect(await executeAfter(parts, ...resumedWith(1))).toMatchObject({ stop: 2 });
   });
@@ -145,6 +146,7 @@ describe('a tool without execute', () => {
       type: 'call-suspended',
       payload: null,
       resumeSchema: { type: 'object' },
+      autoResume: true,
     });
   });
 

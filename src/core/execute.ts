@@ -12,7 +12,7 @@ import type { Execution, NamedTool, ToolHookContext } from './parts.ts';
 import { messagesOf } from './prompt.ts';
 import { validate } from './schema.ts';
 import type { Call, Run } from './state.ts';
-import type { Tool, ToolContext, ToolWriter } from './tool.ts';
+import { mayAutoResume, type Tool, type ToolContext, type ToolWriter } from './tool.ts';
 
 type OutcomeEvent = Extract<
   Event,
@@ -190,6 +190,7 @@ async function suspend({ call, parts }: Execution, tool: Tool, given: unknown): 
         stop: call.stop + 1,
         payload,
         ...(resumeSchema ? { resumeSchema } : {}),
+        ...(resumeSchema && mayAutoResume(tool, resumeSchema) ? { autoResume: true } : {}),
       }
     );
   } catch (thrown) {

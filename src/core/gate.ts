@@ -34,7 +34,7 @@ export async function gateResponse(
     asked.push({ part: { ...part, toolName: part.toolName.toWellFormed() }, toolCallId });
     return { type: 'call', toolCallId };
   });
-  const offered = activeTools(parts);
+  const offered = activeTools(parts, step);
   const requests = await Promise.all(
     asked.map(async ({ part, toolCallId }): Promise<CallRequested> => {
       const judged = isCut(response)

@@ -299,3 +299,44 @@ describe('the end', () => {
     expect(headOf(fold(events, run) as Run)).toBe('ended');
   });
 });
+
+describe('a call that answers a call of another run', () => {
+  const answering = { runId: 'run-2', toolCallId: 'resume-1' };
+  const answered = decided('c1', 'resume', { answering });
+  const waits = [callStarted('c1'), suspended('c1')];
+  const going = [callStarted('c1', me, 2)];
+
+  test('ends its run when it settles the last open call, with its result in the outcome', () => {
+    const run = runWith([free], ...waits, answered, ...going, finished('c1', 'sunny'));
+    expect(ridesIn(run)).toEqual(['answered-by']);
+    const over = fold(riders(run, me, 99), run) as Run;
+    expect(next(over, me)).toBe('done');
+    expect(riders(over, me, 99)).toMatchObject([
+      {
+        outcome: {
+          status: 'finished',
+          finishReason: 'answered',
+          answered: { ...answering, result: 'sunny' },
+        },
+      },
+    ]);
+  });
+
+  test('leaves the others waiting, and the run goes on with whichever is settled last', () => {
+    const open = runWith([free, held], ...waits, answered, ...going, finished('c1', 'sunny'));
+    expect(ridesIn(open)).toEqual([]);
+    expect(headOf(open)).toBe('waiting');
+    const declined = fold([decided('c2', 'decline')], open) as Run;
+    expect(ridesIn(declined)).toEqual(['step 1 attempt 1']);
+  });
+
+  test('that asks again keeps its run waiting, and an answer of a person goes on there', () => {
+    const again = runWith([free], ...waits, answered, ...going, suspended('c1', 2));
+    expect(headOf(again)).toBe('waiting');
+    const byPerson = fold(
+      [decided('c1', 'resume', { stop: 2 }), callStarted('c1', me, 3), finished('c1')],
+      again,
+    ) as Run;
+    expect(ridesIn(byPerson)).toEqual(['step 1 attempt 1']);
+  });
+});

@@ -3,8 +3,8 @@
  * `next` says 'model' and 'calls' only to the holder of the claim, so two drives never do the same thing.
  */
 
-import { everyRun, type Found, qualifiedId } from './below.ts';
-import type { Claim, Event, Holder, Outcome, RunError } from './event.ts';
+import { everyCall, everyRun, type Found, qualifiedId } from './below.ts';
+import type { Answering, Claim, Event, Holder, Outcome, RunError } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
 import { textOf } from './message.ts';
 import { type Call, isSettled, isWaiting, lastStep, openCalls, type Run } from './state.ts';
@@ -38,7 +38,7 @@ export function isMine(claim: Claim | undefined, me: Holder): boolean {
 
 /** Nothing more may happen but the end: cancelled, or the last step asks for nothing more. */
 function isOver(run: Run): boolean {
-  if (run.cancel) return true;
+  if (run.cancel || run.answered) return true;
   const step = lastStep(run);
   if (step?.state !== 'finished' || !openCalls(run).every(isSettled)) return false;
   return step.calls.length === 0 || run.steps.length >= run.started.options.maxSteps;
@@ -49,12 +49,12 @@ function isOver(run: Run): boolean {
  * claims of the free and approved calls up to the concurrency of the run, or, when everything is settled, the claim
  * of the next model call, or the end; and the same of the runs below. What these make possible rides along next.
  */
-export function riders(run: Run, me: Holder, at: number): Event[] {
+export function riders(run: Run, me: Holder, at: number, isRoot = true): Event[] {
   const children = openCalls(run).flatMap(({ child }) => child ?? []);
-  return [...ownRiders(run, me, at), ...children.flatMap((child) => riders(child, me, at))];
+  return [...ownRiders(run, me, at, isRoot), ...children.flatMap((child) => riders(child, me, at, false))];
 }
 
-function ownRiders(run: Run, me: Holder, at: number): Event[] {
+function ownRiders(run: Run, me: Holder, at: number, isRoot: boolean): Event[] {
   if (next(run, me) === 'done') return ending(run, at);
   if (run.outcome || isOver(run)) return [];
   const runId = run.started.runId;
@@ -66,7 +66,10 @@ function ownRiders(run: Run, me: Holder, at: number): Event[] {
   if (step === undefined) return startStep(0, 1);
   if (step.state === 'open') return startStep(step.index, step.attempts + 1);
   const calls = openCalls(run);
-  if (calls.every(isSettled)) return startStep(run.steps.length, 1);
+  if (calls.every(isSettled)) {
+    const answering = isRoot ? answeringOf(run) : undefined;
+    return answering ? [{ type: 'answered-by', runId, at, answering }] : startStep(run.steps.length, 1);
+  }
   const running = calls.filter((call) => isMine(call.claim, me) || movesBelow(call, me)).length;
   return calls
     .filter((call) => call.state === 'ready')
@@ -78,6 +81,20 @@ function ownRiders(run: Run, me: Holder, at: number): Event[] {
       toolCallId: call.toolCallId,
       claim: { ...me, attempt: call.attempts + 1 },
     }));
+}
+
+/** The call of another run whose answer settled the last open call of this one, or one below that. */
+function answeringOf(run: Run): Answering | undefined {
+  const last = latest(openCalls(run));
+  const within = last?.child ? everyCall(last.child).map(({ call }) => call) : [];
+  return latest([last, ...within].filter((call) => call?.decisions.length))?.decisions.at(-1)?.answering;
+}
+
+function latest(calls: readonly (Call | undefined)[]): Call | undefined {
+  return calls.reduce(
+    (last, call) => (last && call && last.stateSeq > call.stateSeq ? last : call),
+    undefined,
+  );
 }
 
 /** Who moves the run next: a living worker, a person, whoever comes first, or nobody any more. */
@@ -129,6 +146,11 @@ function outcomeOf(run: Run): Outcome {
   const text = textOf((lastStep(run)?.response?.content ?? []) as readonly Json[]);
   const summary = { messageId: run.started.messageId, text, usage: totalUsage(run) };
   if (run.cancel) return { status: 'cancelled', finishReason: 'cancelled', ...summary, ...run.cancel };
+  if (run.answered) {
+    const { result, error } = latest(openCalls(run)) ?? {};
+    const answered = { ...run.answered, ...(error ? { error } : { result: result ?? null }) };
+    return { status: 'finished', finishReason: 'answered', ...summary, answered };
+  }
   const step = lastStep(run);
   const finishReason =
     step && step.calls.length > 0 ? 'max-steps' : (step?.response?.finishReason ?? 'other');

@@ -12,6 +12,8 @@ import type { Tool } from './tool.ts';
 export interface NamedTool {
   readonly tool: Tool;
   readonly alias: string;
+  /** It is offered in the first step alone. */
+  readonly onlyFirst?: boolean | undefined;
   /** The call is carried out by a run of its own below this one. */
   readonly delegate?: Delegate | undefined;
 }
@@ -103,8 +105,11 @@ export interface Parts {
 }
 
 /** The tools that a step may call: the active ones, named by id or alias. */
-export function activeTools(parts: Parts): Map<string, NamedTool> {
-  const active = parts.options.activeTools;
-  if (active === undefined) return new Map(parts.tools);
-  return new Map([...parts.tools].filter(([id, { alias }]) => active.includes(id) || active.includes(alias)));
+export function activeTools({ options, tools }: Parts, step: number): Map<string, NamedTool> {
+  const active = options.activeTools;
+  return new Map(
+    [...tools].filter(([id, { alias, onlyFirst }]) =>
+      onlyFirst ? step === 0 : active === undefined || active.includes(id) || active.includes(alias),
+    ),
+  );
 }

@@ -46,7 +46,7 @@ function below(run: Run, event: Event, length: number): Run {
   }
   if (call.child === undefined || isFirst) throw illegal(event, `a delegation that is ${call.state}`);
   const child = change(call.child, event, length);
-  if (child.outcome) return moved(run, call, 'return', event, { child });
+  if (child.outcome) return moved(run, call, 'return', event, { child, stateSeq: length });
   return { ...run, calls: new Map(run.calls).set(toolCallId, { ...call, child }) };
 }
 
@@ -78,6 +78,8 @@ function own(run: Run, event: Event, length: number): Run {
       return requestCall(run, event, length);
     case 'cancel-requested':
       return cancelled(run, pick(event));
+    case 'answered-by':
+      return { ...run, answered: event.answering };
     case 'run-ended':
       if ([...run.calls.values()].some((call) => !isSettled(call)))
         throw illegal(event, 'a run with open calls');
@@ -150,6 +152,7 @@ function requestCall(run: Run, event: CallRequested, length: number): Run {
     request: event,
     requestSeq: length,
     stopSeq: length,
+    stateSeq: length,
     toolCallId: event.toolCallId,
     toolName: event.toolName,
     args: event.args === undefined ? event.raw : event.args,
@@ -171,7 +174,7 @@ function moveCall(run: Run, event: CallEvent, length: number): Run {
   if (call === undefined) throw illegal(event, 'a run without that call');
   const change = changeOf(call, event);
   const stopSeq = change.stop === undefined ? call.stopSeq : length;
-  return moved(run, call, moveOf(event), event, { stopSeq, ...change });
+  return moved(run, call, moveOf(event), event, { stopSeq, stateSeq: length, ...change });
 }
 
 function moved(run: Run, call: Call, move: CallMove, event: Event, change: Partial<Call>): Run {

@@ -2,6 +2,7 @@
  * Owns what a run is made of, and which move of a call is legal in which state. SPEC.md has the same table in words.
  */
 import type {
+  Answering,
   CallDecided,
   CallError,
   CallRequested,
@@ -31,6 +32,8 @@ export interface Call {
   /** The position of its request, and of the event that opened its present stop, in the log (from 1). */
   readonly requestSeq: number;
   readonly stopSeq: number;
+  /** The position of the event that brought its present state. */
+  readonly stateSeq: number;
   readonly toolCallId: string;
   readonly toolName: string;
   /** What was shown and bound. */
@@ -71,6 +74,8 @@ export interface Run {
   readonly steps: readonly Step[];
   readonly calls: ReadonlyMap<string, Call>;
   readonly cancel?: { readonly reason?: string; readonly by?: Person };
+  /** The result of its last call went to another run, which goes on in its place. */
+  readonly answered?: Answering;
   readonly outcome?: Outcome;
 }
 

@@ -87,6 +87,11 @@ export interface ToolOptions<
   readonly readOnly?: boolean | undefined;
   /** Who may decide over HTTP: the owner of the run (default) or a reviewer only. Stored with the call. */
   readonly approver?: 'owner' | 'reviewer' | undefined;
+  /**
+   * Whether the next message of the conversation may answer what a suspended call asked, where auto-resume is on.
+   * Left out: yes, unless the `resumeSchema` is of booleans alone, which asks for consent, not for data.
+   */
+  readonly autoResume?: boolean | undefined;
   readonly strict?: boolean | undefined;
   readonly providerOptions?: JsonObject | undefined;
   /** What the model reads in place of the result. Made once, when the call finishes. */
@@ -118,6 +123,7 @@ export interface Tool {
   readonly idempotent?: boolean | undefined;
   readonly readOnly?: boolean | undefined;
   readonly approver?: 'owner' | 'reviewer' | undefined;
+  readonly autoResume?: boolean | undefined;
   readonly strict?: boolean | undefined;
   readonly providerOptions?: JsonObject | undefined;
   readonly inputExamples?: Json | undefined;
@@ -181,6 +187,14 @@ export function toolOf(options: ToolOptions & Pick<Tool, 'provider' | 'inputExam
 /** The `execute` of a tool that has none: it waits, and what it is resumed with is its output. */
 function waitForOutput(_input: unknown, { agent }: ToolContext): unknown {
   return agent.resumeData === undefined ? agent.suspend(null) : agent.resumeData;
+}
+
+/** Whether what a call of the tool asks may be answered in words. */
+export function mayAutoResume({ autoResume }: Tool, resumeSchema: JsonObject): boolean {
+  const isBoolean = (schema: Json): boolean => (schema as JsonObject | null)?.type === 'boolean';
+  const asked = Object.values((resumeSchema.properties ?? {}) as JsonObject);
+  const isConsent = isBoolean(resumeSchema) || (asked.length > 0 && asked.every(isBoolean));
+  return autoResume ?? !isConsent;
 }
 
 export function isTool(value: unknown): value is Tool {

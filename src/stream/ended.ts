@@ -116,6 +116,7 @@ function callOf(record: DecisionRecord, at: number): Call {
     },
     requestSeq: 0,
     stopSeq: 0,
+    stateSeq: 0,
     toolCallId,
     toolName,
     args,
