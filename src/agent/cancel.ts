@@ -1,5 +1,5 @@
 /** Ends a run on request. */
-import { checkRequest } from '../core/decide.ts';
+import { checkRequest } from './check-request.ts';
 import { acquireOpen, requestCancel } from './legs.ts';
 import type { CancelOptions } from './options.ts';
 import type { AgentCore } from './types.ts';

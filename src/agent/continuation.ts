@@ -1,11 +1,11 @@
 /** Tries a stalled run again. */
-import { checkRequest } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
 import { headOf, isClaim } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import { lastStep, type Run } from '../core/state.ts';
 import type { Leg } from '../stream/leg.ts';
+import { checkRequest } from './check-request.ts';
 import { acquireOpen, runLeg, withLease } from './legs.ts';
 import type { ContinueOptions } from './options.ts';
 import { partsOf } from './prepare.ts';

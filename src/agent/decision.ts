@@ -1,6 +1,5 @@
 /** Decides one call: approve, decline, resume. */
 import {
-  checkRequest,
   type DecisionRequest,
   decide,
   decideEnded,
@@ -18,6 +17,7 @@ import { lastStep, type Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
 import { endedLeg } from '../stream/ended.ts';
 import type { Leg } from '../stream/leg.ts';
+import { checkRequest } from './check-request.ts';
 import { continued } from './continuation.ts';
 import { acquire, runLeg, withLease } from './legs.ts';
 import type { DecisionOptions, ResolveOptions } from './options.ts';

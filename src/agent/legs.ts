@@ -1,7 +1,8 @@
 /** Owns the life of a leg in this process: the run it acts on, its drive, its abort signal, its end. */
 import { drive } from '../core/drive.ts';
 import type { Event, Person } from '../core/event.ts';
-import { endedError, type RunLog } from '../core/log.ts';
+import type { RunLog } from '../core/log.ts';
+import { endedError } from '../core/log-errors.ts';
 import { headOf } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import type { EndedRun } from '../core/store.ts';

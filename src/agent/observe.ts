@@ -1,11 +1,11 @@
 /** Follows a run from any process: its stored events as they come, not the tokens of its model. */
-import { checkRequest } from '../core/decide.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import { eventFrom } from '../core/event.ts';
 import { type Change, changesOf, type RunLog } from '../core/log.ts';
 import { headOf } from '../core/next.ts';
 import { endedLeg } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
+import { checkRequest } from './check-request.ts';
 import { acquire, followLeg, withLease } from './legs.ts';
 import { recoverRun } from './recovery.ts';
 import type { AgentCore } from './types.ts';

@@ -1,8 +1,9 @@
 /** A decision in a process that has not the agent's code: it is accepted, and driven where the code is. */
-import { checkRequest, decide, decideEnded, targetOf } from '../core/decide.ts';
+import { decide, decideEnded, targetOf } from '../core/decide.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
-import { endedError } from '../core/log.ts';
+import { endedError } from '../core/log-errors.ts';
+import { checkRequest } from './check-request.ts';
 import type { Worker } from './worker.ts';
 
 /** Approve or decline: what needs none of the agent's code. */

@@ -1,5 +1,5 @@
 /** Begins a run. */
-import { existsError } from '../core/log.ts';
+import { existsError } from '../core/log-errors.ts';
 import { toMessages } from '../core/message.ts';
 import type { Leg } from '../stream/leg.ts';
 import { runLeg } from './legs.ts';

@@ -5,7 +5,8 @@
 import { isCountersignError, messageOf } from '../core/errors.ts';
 import type { Claim, RunStarted } from '../core/event.ts';
 import { type Sha256, sha256 } from '../core/json.ts';
-import { type Clock, existsError, type LogPorts, loadLog, type RunLog, startLog } from '../core/log.ts';
+import { type Clock, type LogPorts, loadLog, type RunLog, startLog } from '../core/log.ts';
+import { existsError } from '../core/log-errors.ts';
 import type { EndedRun, Store } from '../core/store.ts';
 import { giveBack, openClaims, takeOver } from '../core/takeover.ts';
 import { type HeartbeatOptions, openHeartbeat } from '../engine/heartbeat.ts';

@@ -6,7 +6,7 @@ import { decisionRecord } from './batch.ts';
 import { CountersignError, type ErrorCode, type ErrorDetails } from './errors.ts';
 import type { CallDecided, Decision, Person, Verdict } from './event.ts';
 import { type Json, toJson } from './json.ts';
-import { endedError } from './log.ts';
+import { endedError } from './log-errors.ts';
 import { waitingCalls } from './next.ts';
 import { type Call, type CallState, isSettled, lastStep, type Run } from './state.ts';
 import type { DecisionRecord, EndedRun } from './store.ts';
@@ -32,29 +32,6 @@ export interface Target {
   readonly toolCallId: string;
   readonly stop: number;
   readonly addressed?: 'latest';
-}
-
-/** Refuses a request that is malformed, whatever the run's state. */
-export function checkRequest(request: Partial<DecisionRequest>): void {
-  const refuse = (name: string, expected: string): never => {
-    const is =
-      (request as Record<string, unknown> | undefined)?.[name] === undefined ? 'missing' : 'malformed';
-    throw new CountersignError('invalid-decision', `The ${name} of the decision is ${is}.`, { expected });
-  };
-  const { runId, toolCallId, stop, fingerprint, reason, decisionId, by } = request ?? {};
-  if (typeof runId !== 'string' || runId === '') refuse('runId', 'the runId of a run that waits');
-  const texts = { toolCallId, fingerprint, reason, decisionId };
-  for (const [name, value] of Object.entries(texts)) {
-    if (value !== undefined && typeof value !== 'string') refuse(name, 'a string, or nothing');
-  }
-  if (stop !== undefined && (!Number.isInteger(stop) || stop < 1))
-    refuse('stop', 'a whole number from 1, or nothing');
-  if (
-    by !== undefined &&
-    (typeof by?.id !== 'string' || (by.name !== undefined && typeof by.name !== 'string'))
-  ) {
-    refuse('by', '{ id: string, name?: string }, or nothing');
-  }
 }
 
 /** `resumeStream` on a held call decides it for exactly `{ approved: boolean, reason?: string }`, else undefined. */

@@ -223,7 +223,7 @@ function toolContext(
       resourceId,
       resumeData,
       get messages() {
-        return messagesBefore(run, call);
+        return messagesOf({ ...run, steps: run.steps.slice(0, call.request.step) }, parts.history);
       },
       async suspend(payload) {
         if (suspension.asked) return;
@@ -241,10 +241,6 @@ function snapshot(payload: unknown): unknown {
   } catch {
     return payload;
   }
-}
-
-function messagesBefore(run: Run, call: Call): ReturnType<typeof messagesOf> {
-  return messagesOf({ ...run, steps: run.steps.filter((step) => step.index < call.request.step) });
 }
 
 function writerOf(toolCallId: string, pass: Execution['pass']): ToolWriter {

@@ -2,9 +2,11 @@
  * The port to where paused runs live. Every adapter runs the contract suite of `countersign/testing`; each sentence
  * here that says must is a test there.
  */
-import type { CallError, Decision, Outcome, Person, Verdict } from './event.ts';
+import type { CallError, Decision, MessageKey, Outcome, Person, Verdict } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Head } from './next.ts';
+
+export type { MessageKey } from './event.ts';
 
 /** One delegation on the way from a root run down to a call. */
 export interface PathStep {
@@ -224,14 +226,6 @@ export interface ThreadRow {
   readonly createdAt: number;
   /** When something was last said in it. */
   readonly updatedAt: number;
-}
-
-/** Where a message stands in its thread: by time, then by run ('' where it is of none), then by index. */
-export interface MessageKey {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly runId: string;
-  readonly index: number;
 }
 
 export interface MessageRow extends MessageKey {

@@ -50,6 +50,12 @@ export async function messagesFromUi(messages: readonly Omit<UIMessage, 'id'>[])
   return toMessages(await convertToModelMessages([...messages]));
 }
 
+/** As `messagesFromUi`, as the AI SDK gives them: they may hold what JSON cannot, such as URLs. */
+export async function modelMessagesFromUi(messages: readonly UIMessage[]): Promise<ModelMessage[]> {
+  const { convertToModelMessages } = await import('ai');
+  return convertToModelMessages([...messages]);
+}
+
 /** The JSON Schema of a schema that has none of its own, as the AI SDK makes it (zod 3, zod mini). */
 export async function jsonSchemaBySdk(schema: unknown): Promise<unknown> {
   const { asSchema } = await import('ai');
