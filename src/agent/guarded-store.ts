@@ -1,16 +1,24 @@
 /** A store whose failures are all `store-failed`, whatever its driver throws. */
 import { CountersignError, isCountersignError } from '../core/errors.ts';
-import type { Store, WorkerStore } from '../core/store.ts';
+import type { Store, ThreadStore, WorkerStore } from '../core/store.ts';
 
 /** @throws (from each method) `store-failed` with the driver's error as cause; typed errors pass. */
 export function guarded(store: Store): Store {
-  const { workers } = store;
+  const { workers, threads } = store;
   const guardedWorkers: WorkerStore = {
     beat: (worker) => typed(() => workers.beat(worker)),
     dead: (of, lease) => typed(() => workers.dead(of, lease)),
     claimed: (worker) => typed(() => workers.claimed(worker)),
     abandoned: (lease, limit, agentIds) => typed(() => workers.abandoned(lease, limit, agentIds)),
     retire: (worker) => typed(() => workers.retire(worker)),
+  };
+  const guardedThreads: ThreadStore = {
+    create: (thread) => typed(() => threads.create(thread)),
+    get: (threadId) => typed(() => threads.get(threadId)),
+    list: (query) => typed(() => threads.list(query)),
+    remove: (threadId) => typed(() => threads.remove(threadId)),
+    messages: (query) => typed(() => threads.messages(query)),
+    save: (threadId, messages, at) => typed(() => threads.save(threadId, messages, at)),
   };
   return {
     id: store.id,
@@ -22,6 +30,7 @@ export function guarded(store: Store): Store {
     list: (query) => typed(() => store.list(query)),
     record: (record) => typed(() => store.record(record)),
     workers: guardedWorkers,
+    threads: guardedThreads,
     ...(store.changed
       ? { changed: (runId, milliseconds) => typed(async () => store.changed?.(runId, milliseconds)) }
       : {}),

@@ -7,14 +7,19 @@ import type {
   EndedRun,
   ListPage,
   ListQuery,
+  MessageRow,
   OpenRun,
   Store,
+  ThreadRow,
+  ThreadStore,
   WorkerStore,
   Written,
 } from '../core/store.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
-import { addRecord, loadRun, type Work } from './sql.ts';
+import { addRecord, loadRun } from './sql.ts';
 import { type Lookup, listRuns } from './sql-list.ts';
+import { getThread, listThreads, readMessages } from './sql-threads.ts';
+import type { Work } from './sql-work.ts';
 import { abandonedRuns, beat, claimedRuns, deadWorkers, retire } from './sql-workers.ts';
 
 /** Runs that one transaction of the sweep forgets. */
@@ -29,6 +34,14 @@ export interface AsyncDatabase {
   create(batch: Batch, now: number, full: boolean): Promise<Written>;
   append(batch: Batch, now: number, full: boolean): Promise<Written>;
   remove(batch: Batch, outcome: Outcome, at: number, full: boolean): Promise<Written>;
+  createThread(thread: ThreadRow, full: boolean): Promise<ThreadRow>;
+  removeThread(threadId: string, full: boolean): Promise<boolean>;
+  saveMessages(
+    threadId: string,
+    messages: readonly MessageRow[],
+    at: number,
+    full: boolean,
+  ): Promise<boolean>;
   /** Commits work whose statements give no rows. */
   write(work: () => Work<void>, full: boolean): Promise<void>;
   /** Runs work as single statements. */
@@ -115,6 +128,16 @@ export abstract class AsyncStore<Database extends AsyncDatabase> implements Stor
     abandoned: (lease, limit, agentIds) =>
       this.#use((of) => of.read(abandonedRuns(lease, limit, agentIds, of.clock))),
     retire: (worker) => this.#use((of) => of.write(() => retire(worker, of.clock), this.#isStrict)),
+  };
+
+  readonly threads: ThreadStore = {
+    create: (thread) => this.#use((database) => database.createThread(thread, true)),
+    get: (threadId) => this.#use((database) => database.read(getThread(threadId))),
+    list: (query) => this.#use((database) => database.read(listThreads(query))),
+    remove: (threadId) => this.#use((database) => database.removeThread(threadId, true)),
+    messages: (query) => this.#use((database) => database.read(readMessages(query))),
+    save: (threadId, messages, at) =>
+      this.#use((database) => database.saveMessages(threadId, messages, at, this.#isStrict)),
   };
 
   /** Waits for what was asked before, then disconnects. Afterwards every call is `store-closed`. */

@@ -6,8 +6,10 @@ import { setTimeout } from 'node:timers/promises';
 import { CountersignError, messageOf } from '../core/errors.ts';
 import type { AsyncDatabase } from './async-store.ts';
 import { groupAsyncWrites } from './group-async.ts';
-import { appendToRun, createRun, type Row, removeRun, sweepEnded, type Work } from './sql.ts';
+import { appendToRun, createRun, removeRun, sweepEnded } from './sql.ts';
 import { migrate } from './sql-migrations.ts';
+import { createThread, removeThread, saveMessages } from './sql-threads.ts';
+import type { Row, Work } from './sql-work.ts';
 
 /** What the store needs of `@libsql/client`, by its shape. */
 interface LibsqlExecutor {
@@ -187,6 +189,9 @@ function connected(newClient: NewClient, isFile: boolean, isLocal: boolean): Dat
     create: (batch, now, full) => write(() => createRun(batch, now), full),
     append: (batch, now, full) => write(() => appendToRun(batch, now), full),
     remove: (batch, outcome, at, full) => write(() => removeRun(batch, outcome, at), full),
+    createThread: (thread, full) => write(() => createThread(thread), full),
+    removeThread: (threadId, full) => write(() => removeThread(threadId), full),
+    saveMessages: (threadId, messages, at, full) => write(() => saveMessages(threadId, messages, at), full),
     write: (work, full) => write(work, full),
     sweep: (before, limit) => transact((transaction) => drive(transaction, sweepEnded(before, limit)), false),
     async prepare() {

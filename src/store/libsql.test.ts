@@ -8,8 +8,9 @@ import type { ListQuery } from '../core/store.ts';
 import { type StoreContract, storeContract } from '../testing/store-contract.ts';
 import { create, sampleBatch } from '../testing/store-contract-sample.ts';
 import { LibSQLStore } from './libsql.ts';
-import type { Work } from './sql.ts';
 import { listRuns } from './sql-list.ts';
+import { listThreads, readMessages } from './sql-threads.ts';
+import type { Work } from './sql-work.ts';
 import { abandonedRuns, claimedRuns } from './sql-workers.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'countersign-libsql-'));
@@ -146,7 +147,10 @@ describe('the plan', () => {
     await store.close();
     const client = createClient({ url });
     const plans: string[] = [];
-    const row = { run_id: 'a', listed_since: 1, total: 5, head: 'runnable', workers: '[]', worker_id: 'w' };
+    const row = {
+      ...{ run_id: 'a', listed_since: 1, total: 5, head: 'runnable', workers: '[]', worker_id: 'w' },
+      ...{ title: null, metadata: null },
+    };
     for (let step = work.next([]); !step.done; step = work.next([row, { ...row, run_id: 'b' }])) {
       const { sql, params } = step.value;
       const { rows } = await client.execute({ sql: `EXPLAIN QUERY PLAN ${sql}`, args: [...params] });
@@ -169,6 +173,15 @@ describe('the plan', () => {
       );
       expect(plan).not.toMatch(/SCAN (countersign_|(c|asked|paused)\b)/);
     }
+  });
+
+  test('of threads and of their messages takes their index', async () => {
+    const [page, total] = await plansOf(listThreads({ resourceId: 'r', limit: 1 }));
+    for (const plan of [page, total])
+      expect(plan).toMatch(/INDEX countersign_threads_by_resource \(resource_id=/);
+    const [messages] = await plansOf(readMessages({ threadId: 't', last: 5 }));
+    expect(messages).toMatch(/INDEX countersign_messages_by_place \(thread_id=/);
+    for (const plan of [page, messages]) expect(plan).not.toMatch(/SCAN countersign_|TEMP B-TREE/);
   });
 
   test('of the runs that move takes their index', async () => {

@@ -1,7 +1,7 @@
-/** What every store's `list` has in common: the order, the position that a cursor stands for, status and limits. */
+/** What the lists of every store have in common: the order, the position that a cursor stands for, and limits. */
 import { CountersignError } from '../core/errors.ts';
 import { toBase64 } from '../core/json.ts';
-import type { HeadRow, ListedRun, ListPage, ListQuery } from '../core/store.ts';
+import type { HeadRow, ListedRun, ListPage, ListQuery, ThreadPage, ThreadRow } from '../core/store.ts';
 
 /** Up to here a total is exact. */
 const totalLimit = 1000;
@@ -9,11 +9,14 @@ const totalLimit = 1000;
 /** Counting stops here: one more than is told, so that "1,000" and "1,000 or more" differ. */
 export const countLimit = totalLimit + 1;
 
-/** The place of a run in a list: newest first, then by id. */
+/** The place of a run or a thread in its list: newest first, then by id. */
 export interface Position {
   readonly since: number;
-  readonly runId: string;
+  readonly id: string;
 }
+
+/** Which page of a list is asked for. */
+export type PageQuery = Pick<ListQuery, 'limit' | 'offset' | 'cursor'>;
 
 export type Stops = Pick<HeadRow, 'suspendedSince' | 'interruptedSince' | 'stalledSince'>;
 
@@ -24,7 +27,7 @@ export function statusOf(stops: Stops): ListedRun['status'] {
 }
 
 export function comparePositions(a: Position, b: Position): number {
-  return b.since - a.since || compareTexts(a.runId, b.runId);
+  return b.since - a.since || compareTexts(a.id, b.id);
 }
 
 /** The order of UTF-8 bytes, in which databases sort: JavaScript's own differs above U+FFFF. */
@@ -44,14 +47,14 @@ function rank(unit: number): number {
 /** The position that the page begins after.
  * @throws `invalid-option` for a limit, offset or cursor that is none.
  */
-export function startOf(query: ListQuery): Position | undefined {
+export function startOf(query: PageQuery): Position | undefined {
   if (!Number.isSafeInteger(query.limit) || query.limit < 1) {
     throw invalidOption('limit', 'a whole number from 1');
   }
   if (query.offset !== undefined && (!Number.isSafeInteger(query.offset) || query.offset < 0)) {
     throw invalidOption('offset', 'a whole number from 0');
   }
-  return query.cursor === undefined ? undefined : positionOf(query.cursor);
+  return query.cursor === undefined ? undefined : positionAt(query.cursor);
 }
 
 function invalidOption(name: string, expected: string): CountersignError {
@@ -60,34 +63,62 @@ function invalidOption(name: string, expected: string): CountersignError {
   });
 }
 
-export function cursorOf({ since, runId }: Position): string {
-  const text = JSON.stringify([since, runId]);
+function cursorOf({ since, id }: Position): string {
+  const text = JSON.stringify([since, id]);
   return toBase64(new TextEncoder().encode(text))
     .replaceAll('+', '-')
     .replaceAll('/', '_')
     .replaceAll('=', '');
 }
 
-function positionOf(cursor: string): Position {
+function positionAt(cursor: string): Position {
   try {
     const binary = atob(cursor.replaceAll('-', '+').replaceAll('_', '/'));
     const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
-    const [since, runId, ...more] = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-    if (Number.isFinite(since) && typeof runId === 'string' && more.length === 0) return { since, runId };
+    const [since, id, ...more] = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    if (Number.isFinite(since) && typeof id === 'string' && more.length === 0) return { since, id };
   } catch {
     // Falls through: whatever is wrong with it, it is not one of ours.
   }
   throw invalidOption('cursor', 'the cursor of an earlier page, unchanged');
 }
 
+export function positionOfRun({ since, runId }: ListedRun): Position {
+  return { since, id: runId };
+}
+
+export function positionOfThread({ updatedAt, threadId }: ThreadRow): Position {
+  return { since: updatedAt, id: threadId };
+}
+
 /** @param runs one more than the limit where there are more, @param counted up to `countLimit`. */
-export function pageOf(query: ListQuery, runs: readonly ListedRun[], counted: number): ListPage {
-  const shown = runs.slice(0, query.limit);
+export function pageOf(query: PageQuery, runs: readonly ListedRun[], counted: number): ListPage {
+  const { shown, ...page } = cut(query, runs, counted, positionOfRun);
+  return { runs: shown, ...page };
+}
+
+/** As `pageOf`, of threads. */
+export function threadPageOf(query: PageQuery, threads: readonly ThreadRow[], counted: number): ThreadPage {
+  const { shown, ...page } = cut(query, threads, counted, positionOfThread);
+  return { threads: shown, ...page };
+}
+
+interface Cut<Row> extends Omit<ListPage, 'runs'> {
+  readonly shown: readonly Row[];
+}
+
+function cut<Row>(
+  { limit }: PageQuery,
+  rows: readonly Row[],
+  counted: number,
+  positionOf: (row: Row) => Position,
+): Cut<Row> {
+  const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {
-    runs: shown,
+    shown,
     total: Math.min(counted, totalLimit),
     ...(counted > totalLimit ? { totalIsAtLeast: true as const } : {}),
-    ...(last && runs.length > shown.length ? { cursor: cursorOf(last) } : {}),
+    ...(last !== undefined && rows.length > shown.length ? { cursor: cursorOf(positionOf(last)) } : {}),
   };
 }

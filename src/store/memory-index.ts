@@ -3,7 +3,8 @@
  * and each value that a list can be filtered by, so that a page costs the same however many runs wait.
  */
 import type { HeadRow, ListedRun, ListPage, ListQuery, ListStatus, OpenCall } from '../core/store.ts';
-import { comparePositions, countLimit, type Position, pageOf, startOf, statusOf } from './listing.ts';
+import { countLimit, type Position, pageOf, startOf, statusOf } from './listing.ts';
+import { countAfter, sortedLists } from './sorted-lists.ts';
 
 /** Where a run is listed, and since when. */
 type Places = Partial<Record<ListStatus, number>>;
@@ -38,20 +39,7 @@ type Named = Pick<ListQuery, 'agentId' | 'threadId' | 'resourceId'>;
 const statuses: readonly ListStatus[] = ['suspended', 'interrupted', 'stalled', 'running', 'all'];
 
 export function createRunIndex(): RunIndex {
-  /** Oldest first: the newest come last, where adding is cheapest. */
-  const lists = new Map<string, Entry[]>();
-
-  function add(key: string, entry: Entry): void {
-    const list = lists.get(key);
-    if (list) list.splice(countAfter(list, entry), 0, entry);
-    else lists.set(key, [entry]);
-  }
-
-  function drop(key: string, position: Position): void {
-    const list = lists.get(key) ?? [];
-    list.splice(countAfter(list, position), 1);
-    if (list.length === 0) lists.delete(key);
-  }
+  const lists = sortedLists<Entry>();
 
   function change(run: StoredRun, places: Places): void {
     const { runId } = run;
@@ -59,8 +47,8 @@ export function createRunIndex(): RunIndex {
       const [old, since] = [run.places[status], places[status]];
       if (old === since) continue;
       for (const filter of ['', ...filtersOf(run)]) {
-        if (old !== undefined) drop(`${status} ${filter}`, { since: old, runId });
-        if (since !== undefined) add(`${status} ${filter}`, { since, runId, run });
+        if (old !== undefined) lists.drop(`${status} ${filter}`, { since: old, id: runId });
+        if (since !== undefined) lists.add(`${status} ${filter}`, { since, id: runId, run });
       }
     }
     run.places = places;
@@ -69,8 +57,8 @@ export function createRunIndex(): RunIndex {
   function page(query: ListQuery): ListPage {
     const start = startOf(query);
     // The last filter leaves fewest runs; the others are looked at one by one.
-    const list = lists.get(`${query.status} ${filtersOf(query).at(-1) ?? ''}`) ?? [];
-    const newest = query.to === undefined ? list.length : countAfter(list, { since: query.to, runId: '' });
+    const list = lists.of(`${query.status} ${filtersOf(query).at(-1) ?? ''}`);
+    const newest = query.to === undefined ? list.length : countAfter(list, { since: query.to, id: '' });
     const matching = (first: number, count: number): StoredRun[] => {
       const found: StoredRun[] = [];
       for (let index = first - 1; index >= 0 && found.length < count; index--) {
@@ -95,18 +83,6 @@ export function createRunIndex(): RunIndex {
     remove: (run) => change(run, {}),
     page,
   };
-}
-
-/** How many of a list, from its beginning, come after a position in the order of `list`. */
-function countAfter(list: readonly Position[], position: Position): number {
-  let low = 0;
-  let high = list.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (comparePositions(list[middle] as Position, position) > 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function filtersOf({ agentId, resourceId, threadId }: Named): string[] {
@@ -156,11 +132,16 @@ function listedRun(
     calls: calls
       .sort((a, b) => a.requestSeq - b.requestSeq)
       .map((call) => ({
-        call: { ...call },
+        call: copyOf(call),
         request: run.events[call.requestSeq - 1] as string,
         ...(call.kind !== 'held' ? { suspension: run.events[call.stopSeq - 1] as string } : {}),
       })),
   };
+}
+
+/** It shares nothing with the one it was made of. */
+export function copyOf({ path, ...call }: OpenCall): OpenCall {
+  return path === undefined ? call : { ...call, path: path.map((step) => ({ ...step })) };
 }
 
 function isShown(call: OpenCall, status: ListStatus): boolean {

@@ -9,11 +9,13 @@ import type {
   OpenRun,
   RecordedOutcome,
   Store,
+  ThreadStore,
   WorkerStore,
   Written,
 } from '../core/store.ts';
 import { compareTexts } from './listing.ts';
-import { createRunIndex, type StoredRun } from './memory-index.ts';
+import { copyOf, createRunIndex, type StoredRun } from './memory-index.ts';
+import { memoryThreads } from './memory-threads.ts';
 import { memoryWorkers } from './memory-workers.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
 
@@ -45,7 +47,9 @@ export class InMemoryStore implements Store {
   /** By run, then by call and stop. */
   readonly #records = new Map<string, Map<string, StoredRecord>>();
   readonly #index = createRunIndex();
+  readonly #threads = memoryThreads(() => this.#assertOpen());
   readonly workers: WorkerStore;
+  readonly threads: ThreadStore = this.#threads.store;
   readonly #now: () => number;
   readonly #sweepIfDue: () => void;
   #isClosed = false;
@@ -104,6 +108,7 @@ export class InMemoryStore implements Store {
       this.#index.remove(run);
       this.#runs.delete(runId);
       this.#ended.set(runId, end);
+      this.#threads.keep(batch.messages ?? [], at);
     });
     this.#sweepIfDue();
     return written;
@@ -144,7 +149,7 @@ export class InMemoryStore implements Store {
   /** Forgets everything. Afterwards every call is `store-closed`. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const kept of [this.#runs, this.#ended, this.#records]) kept.clear();
+    for (const kept of [this.#runs, this.#ended, this.#records, this.#threads]) kept.clear();
   }
 
   /** Makes all texts first: what cannot be written must not be written in part. */
@@ -166,7 +171,7 @@ export class InMemoryStore implements Store {
     for (const text of events) run.events.push(text);
     run.batches.add(id);
     for (const { toolCallId } of closed) run.calls.delete(toolCallId);
-    for (const call of opened) run.calls.set(call.toolCallId, { ...call });
+    for (const call of opened) run.calls.set(call.toolCallId, copyOf(call));
     run.head = { ...head, workers: [...head.workers] };
     this.#index.move(run, head, this.#now());
   }

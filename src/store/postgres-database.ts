@@ -1,5 +1,4 @@
 /** Owns the connections to PostgreSQL: its transactions, its migrations, and when a commit waits for the disk. */
-import { createHash } from 'node:crypto';
 import type { Batch, Written } from '../core/store.ts';
 import type { AsyncDatabase } from './async-store.ts';
 import { groupAsyncWrites } from './group-async.ts';
@@ -12,16 +11,14 @@ import {
   type PostgresResult,
   type PostgresStatement,
 } from './postgres-pool.ts';
-import {
-  appendWrite,
-  createWrite,
-  type PostgresQuery,
-  type PostgresWrite,
-  removeWrite,
-} from './postgres-writes.ts';
-import { type Row, refused, sweepEnded, versionAfter, type Work } from './sql.ts';
+import { type PostgresQuery, type PostgresWrite, statements } from './postgres-query.ts';
+import { createThreadWrite, lockThreads, removeThreadWrite, saveWrite } from './postgres-threads.ts';
+import { appendWrite, createWrite, removeWrite } from './postgres-writes.ts';
+import { refused, sweepEnded, versionAfter } from './sql.ts';
 import { lateralLookup } from './sql-list.ts';
 import { migrate } from './sql-migrations.ts';
+import { threadFrom } from './sql-threads.ts';
+import type { Row, Work } from './sql-work.ts';
 
 export interface PostgresDatabase extends AsyncDatabase {
   changed(runId: string, milliseconds: number): Promise<void>;
@@ -91,27 +88,29 @@ function connected(
     withConnection(pool, (connection) => drive(connection, work, statementOf));
 
   /** Sends everything at once. Resolves with what each write's decisive statement gave. */
-  async function transact(group: readonly GroupedWrite[]): Promise<boolean[]> {
+  async function transact(group: readonly GroupedWrite[]): Promise<(readonly Row[])[]> {
     const order = group
       .map((_, index) => index)
-      .sort((a, b) => compare(group[a]?.key, group[b]?.key) || a - b);
+      .sort((a, b) => compareWrites(group[a] as GroupedWrite, group[b] as GroupedWrite) || a - b);
     const sorted = order.map((index) => group[index] as GroupedWrite);
+    const threadIds = [...new Set(sorted.flatMap((write) => write.threadIds ?? []))];
+    const locks = threadIds.length === 0 ? [] : [preparedOf(lockThreads(threadIds))];
     const queries = sorted.flatMap((write) => write.queries).map(preparedOf);
     const isFull = sorted.some((write) => write.isFull);
-    const sent = [{ text: isFull ? begin : beginRelaxed }, ...queries, { text: 'COMMIT' }];
+    const sent = [{ text: isFull ? begin : beginRelaxed }, ...locks, ...queries, { text: 'COMMIT' }];
     const notice = noticeOf(sorted);
     const results = await withConnection(pool, async (connection) => {
       const results = await sendAll(connection, sent, notice);
       if (results.at(-1)?.command !== 'COMMIT') throw new Error('PostgreSQL rolled the transaction back.');
-      return results.slice(1, -1);
+      return results.slice(1 + locks.length, -1);
     });
-    const won: boolean[] = [];
+    const answers: (readonly Row[])[] = [];
     let next = 0;
     for (const [place, write] of sorted.entries()) {
-      won[order[place] as number] = (results[next + write.decisive]?.rows.length ?? 0) > 0;
+      answers[order[place] as number] = (results[next + write.decisive]?.rows ?? []) as readonly Row[];
       next += write.queries.length;
     }
-    return won;
+    return answers;
   }
 
   /**
@@ -133,8 +132,8 @@ function connected(
     full: boolean,
     why: 'exists' | 'conflict',
   ): Promise<Written> {
-    const isWritten = await add({ ...written, key: batch.runId, isFull: full });
-    return isWritten ? { ok: true, version: versionAfter(batch) } : read(refused(batch, why));
+    const rows = await add({ ...written, key: batch.runId, isFull: full });
+    return rows.length > 0 ? { ok: true, version: versionAfter(batch) } : read(refused(batch, why));
   }
 
   return {
@@ -145,6 +144,18 @@ function connected(
     append: async (batch, now, full) => write(batch, appendWrite(batch, now), full, 'conflict'),
     remove: async (batch, outcome, at, full) =>
       write(batch, removeWrite(batch, outcome, at), full, 'conflict'),
+    async createThread(thread, full) {
+      const [row] = await add({ ...createThreadWrite(thread), key: '', isFull: full });
+      return threadFrom(row as Row);
+    },
+    async removeThread(threadId, full) {
+      const rows = await add({ ...removeThreadWrite(threadId), key: '', isFull: full });
+      return rows.length > 0;
+    },
+    async saveMessages(threadId, messages, at, full) {
+      const rows = await add({ ...saveWrite(threadId, messages, at), key: '', isFull: full });
+      return rows.length > 0;
+    },
     async write(work, full) {
       await add({ queries: queriesOf(work()), decisive: 0, key: '', isFull: full });
     },
@@ -264,20 +275,8 @@ async function sendAll(
   return results;
 }
 
-/** Our tables are named in their schema, as a pool that is given may have another search path. */
-function statements(schemaName: string): (query: PostgresQuery) => PostgresStatement & { name: string } {
-  const known = new Map<string, { readonly text: string; readonly name: string }>();
-  const tables = /\bcountersign_(?:heads|events|calls|decisions|outcomes|workers|migrations)\b/g;
-  const translated = (sql: string): { text: string; name: string } => {
-    let count = 0;
-    const text = sql.replace(tables, `"${schemaName}".$&`).replaceAll('?', () => `$${++count}`);
-    return { text, name: `countersign_${createHash('sha256').update(text).digest('hex').slice(0, 32)}` };
-  };
-  return ({ sql, params }) => {
-    const statement = known.get(sql) ?? translated(sql);
-    known.set(sql, statement);
-    return { ...statement, values: [...params] };
-  };
+function compareWrites(a: GroupedWrite, b: GroupedWrite): number {
+  return compare(a.key, b.key) || compare(a.threadIds?.[0], b.threadIds?.[0]);
 }
 
 function compare(a = '', b = ''): number {

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newSchemaName, postgresUrl } from '../../test/support/postgres-schema.ts';
 import type { ListQuery } from '../core/store.ts';
 import { PostgresStore } from './postgres.ts';
-import type { Query, Work } from './sql.ts';
 import { lateralLookup, listRuns } from './sql-list.ts';
+import { listThreads, readMessages } from './sql-threads.ts';
+import type { Query, Work } from './sql-work.ts';
 import { candidatesQuery, claimedRuns } from './sql-workers.ts';
 
 const schemaName = newSchemaName();
@@ -34,6 +35,10 @@ beforeAll(async () => {
   await client.query(`INSERT INTO countersign_calls
     SELECT run_id, 'call', run_id, 1, 'held', 'refund', 1, 1, 1 FROM countersign_heads`);
   await client.query(`INSERT INTO countersign_events SELECT run_id, 1, NULL, '{}' FROM countersign_heads`);
+  await client.query(`INSERT INTO countersign_threads
+    SELECT 'thread' || n, 'resource' || n % 200, NULL, NULL, n, n FROM generate_series(1, 20000) AS n`);
+  await client.query(`INSERT INTO countersign_messages
+    SELECT 'thread' || n % 50, 'message' || n, n, 'run' || n / 3, n % 3, '{}' FROM generate_series(1, 20000) AS n`);
   await client.query('ANALYZE');
 }, 60_000);
 afterAll(() => client.end());
@@ -48,7 +53,7 @@ async function planOf({ sql, params }: Query): Promise<string> {
 async function plansOf(work: Work<unknown>): Promise<string[]> {
   const plans: string[] = [];
   // An answer of more rows than the limit makes the list count.
-  const row = { run_id: 'a', listed_since: 1, total: 5, workers: '[]' };
+  const row = { run_id: 'a', listed_since: 1, total: 5, workers: '[]', title: null, metadata: null };
   for (let step = work.next([]); !step.done; step = work.next([row, { ...row, run_id: 'b' }])) {
     plans.push(await planOf(step.value));
   }
@@ -101,4 +106,23 @@ test('runs that move are found without those that wait', async () => {
     expect(plan).toContain('countersign_heads_moving');
     expect(plan).not.toContain('Seq Scan');
   }
+});
+
+describe('the plan of threads', () => {
+  test('a page and its total take the index of the resource, and sort nothing', async () => {
+    const plans = await plansOf(listThreads({ resourceId: 'resource7', limit: 1 }));
+    expect(plans).toHaveLength(2);
+    for (const plan of plans) expect(plan).toMatch(/Index.* (using|on) countersign_threads_by_resource/);
+    for (const plan of plans) expect(plan).not.toMatch(/Seq Scan|Sort/);
+  });
+
+  const key = { at: 15_000, runId: 'run', index: 0 };
+  test.each([{}, { to: key }, { from: key }])(
+    'the newest messages %o are read from the end',
+    async (query) => {
+      const [plan] = await plansOf(readMessages({ threadId: 'thread7', last: 20, ...query }));
+      expect(plan).toMatch(/Index Scan Backward using countersign_messages_by_place/);
+      expect(plan).not.toMatch(/Seq Scan|Sort/);
+    },
+  );
 });

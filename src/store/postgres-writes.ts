@@ -5,20 +5,10 @@
  */
 import type { Outcome } from '../core/event.ts';
 import type { Batch, OpenCall } from '../core/store.ts';
-import { decisionRow, isRunning, stopsOf, type Value, versionAfter } from './sql.ts';
-
-export interface PostgresQuery {
-  /** With `?` for each parameter. */
-  readonly sql: string;
-  readonly params: readonly (Value | readonly Value[])[];
-}
-
-/** Statements of one write, in one transaction. */
-export interface PostgresWrite {
-  readonly queries: readonly PostgresQuery[];
-  /** Which of them gives a row when the write has won. */
-  readonly decisive: number;
-}
+import { joined, type Part, type PostgresQuery, type PostgresWrite } from './postgres-query.ts';
+import { messageParts } from './postgres-threads.ts';
+import { decisionRow, isRunning, pathText, stopsOf, versionAfter } from './sql.ts';
+import type { Value } from './sql-work.ts';
 
 /** A version that no run has: the id is taken, and nothing else is known yet. */
 const reserved = -1;
@@ -48,7 +38,7 @@ export function appendWrite(batch: Batch, now: number): PostgresWrite {
 }
 
 export function removeWrite(batch: Batch, outcome: Outcome, at: number): PostgresWrite {
-  const { id, runId, head, expectedVersion } = batch;
+  const { id, runId, head, expectedVersion, messages = [] } = batch;
   const removed = {
     name: 'head',
     sql: 'DELETE FROM countersign_heads WHERE run_id = ? AND version = ? RETURNING run_id',
@@ -70,22 +60,14 @@ export function removeWrite(batch: Batch, outcome: Outcome, at: number): Postgre
       SELECT run_id, ?::text, ?::text, ?::text, ?::bigint, ?::text, ?::text FROM head`,
     params: [head.agentId, head.threadId ?? null, head.resourceId ?? null, at, id, JSON.stringify(outcome)],
   };
-  return { queries: [joined([removed, events, calls, ...recordParts(batch), end])], decisive: 0 };
-}
-
-interface Part extends PostgresQuery {
-  readonly name: string;
-}
-
-function joined(parts: readonly Part[]): PostgresQuery {
-  const texts = parts.map(({ name, sql }) => `${name} AS (${sql})`);
+  const said = messageParts(messages, at, 'head');
   return {
-    sql: `WITH ${texts.join(',\n')}\nSELECT run_id FROM head`,
-    params: parts.flatMap(({ params }) => params),
+    queries: [joined([removed, events, calls, ...recordParts(batch), ...said, end], 'run_id')],
+    decisive: 0,
+    threadIds: messages.map(({ threadId }) => threadId),
   };
 }
 
-/** All parts see the tables as they were before the statement, so none may touch a row that another does. */
 function growQuery(batch: Batch, version: number, now: number, unless: string): PostgresQuery {
   const { runId, head } = batch;
   const running = isRunning(head);
@@ -105,7 +87,7 @@ function growQuery(batch: Batch, version: number, now: number, unless: string): 
       version,
     ],
   };
-  return joined([grown, ...eventParts(batch), ...indexParts(batch), ...recordParts(batch)]);
+  return joined([grown, ...eventParts(batch), ...indexParts(batch), ...recordParts(batch)], 'run_id');
 }
 
 function eventParts({ id, expectedVersion, events }: Batch): Part[] {
@@ -133,12 +115,12 @@ function closedPart(toolCallIds: readonly string[]): Part {
 
 function openedPart(calls: readonly OpenCall[]): Part {
   const sql = `INSERT INTO countersign_calls
-        (run_id, tool_call_id, owner_run_id, stop, kind, tool_name, since, request_seq, stop_seq)
+        (run_id, tool_call_id, owner_run_id, stop, kind, tool_name, since, request_seq, stop_seq, path)
       SELECT head.run_id, c.* FROM head, unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[],
-        ?::bigint[], ?::bigint[], ?::bigint[]) AS c
+        ?::bigint[], ?::bigint[], ?::bigint[], ?::text[]) AS c
       ON CONFLICT (run_id, tool_call_id) DO UPDATE SET owner_run_id = excluded.owner_run_id,
         stop = excluded.stop, kind = excluded.kind, tool_name = excluded.tool_name, since = excluded.since,
-        request_seq = excluded.request_seq, stop_seq = excluded.stop_seq`;
+        request_seq = excluded.request_seq, stop_seq = excluded.stop_seq, path = excluded.path`;
   const columns = [
     'toolCallId',
     'runId',
@@ -149,7 +131,8 @@ function openedPart(calls: readonly OpenCall[]): Part {
     'requestSeq',
     'stopSeq',
   ] as const;
-  return { name: 'opened', sql, params: columns.map((column) => calls.map((call) => call[column])) };
+  const params = [...columns.map((column) => calls.map((call) => call[column])), calls.map(pathText)];
+  return { name: 'opened', sql, params };
 }
 
 function recordParts({ id, runId, records, outcomes }: Batch): Part[] {

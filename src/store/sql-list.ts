@@ -2,17 +2,19 @@
  * Owns the statements of `list`. A page is read in one statement: its runs from an index that is in the order of
  * the list already, their calls, and the texts of the events that those refer to.
  */
-import type { ListedRun, ListPage, ListQuery, ListStatus, OpenCall } from '../core/store.ts';
+import type { ListedRun, ListPage, ListQuery, ListStatus, OpenCall, PathStep } from '../core/store.ts';
 import {
   comparePositions,
   countLimit,
   type Position,
   pageOf,
+  positionOfRun,
   type Stops,
   startOf,
   statusOf,
 } from './listing.ts';
-import { named, type Query, type Row, type Work } from './sql.ts';
+import { named } from './sql.ts';
+import { afterPosition, type Query, type Row, type Work } from './sql-work.ts';
 
 type Since = 'suspended_since' | 'interrupted_since' | 'stalled_since' | 'running_since';
 
@@ -70,7 +72,9 @@ export const lateralLookup: Lookup = (join, table, alias, condition) =>
 /** @throws `invalid-option` for a limit, offset or cursor that is none. */
 export function* listRuns(query: ListQuery, lookup?: Lookup): Work<ListPage> {
   const start = startOf(query);
-  const runs = runsFrom(yield pageQuery(query, start, lookup), query.status).sort(comparePositions);
+  const runs = runsFrom(yield pageQuery(query, start, lookup), query.status).sort((a, b) =>
+    comparePositions(positionOfRun(a), positionOfRun(b)),
+  );
   const isAll = start === undefined && !query.offset && runs.length <= query.limit;
   if (isAll) return pageOf(query, runs, runs.length);
   const [counted] = yield countQuery(query);
@@ -98,7 +102,7 @@ function countQuery(query: ListQuery): Query {
   return { sql: `SELECT count(*) AS total FROM (${found.sql}) AS counted`, params: found.params };
 }
 
-const callColumns = `, c.tool_call_id, c.owner_run_id, c.stop, c.kind, c.tool_name, c.since, c.request_seq, c.stop_seq,
+const callColumns = `, c.tool_call_id, c.owner_run_id, c.stop, c.kind, c.tool_name, c.path, c.since, c.request_seq, c.stop_seq,
         asked.data AS request, paused.data AS suspension`;
 
 function callJoins(kinds: string, lookup: Lookup): string {
@@ -141,10 +145,7 @@ function rangeOf({ from, to }: ListQuery, since: Since, start: Position | undefi
   const conditions: Query[] = [];
   if (from !== undefined) conditions.push({ sql: `${since} >= ?`, params: [from] });
   if (to !== undefined) conditions.push({ sql: `${since} <= ?`, params: [to] });
-  if (start) {
-    const params = [start.since, start.since, start.runId];
-    conditions.push({ sql: `${since} <= ? AND (${since} < ? OR run_id > ?)`, params });
-  }
+  if (start) conditions.push(afterPosition(start, since, 'run_id'));
   return conditions;
 }
 
@@ -209,6 +210,7 @@ function listedCall(row: Row): ListedRun['calls'][number] {
       stop: Number(row.stop),
       kind: row.kind as OpenCall['kind'],
       toolName: row.tool_name as string,
+      ...(typeof row.path === 'string' ? { path: JSON.parse(row.path) as PathStep[] } : {}),
       since: Number(row.since),
       requestSeq: Number(row.request_seq),
       stopSeq: Number(row.stop_seq),

@@ -3,7 +3,7 @@
  * releases wrote readable.
  */
 import { CountersignError } from '../core/errors.ts';
-import type { Work } from './sql.ts';
+import type { Work } from './sql-work.ts';
 
 /** What differs between databases. */
 export interface Dialect {
@@ -28,7 +28,7 @@ export function* migrate(dialect: Dialect): Work<void> {
     params: [],
   };
   const newest = Number(row?.newest);
-  const migrations = [first(dialect), second(dialect)];
+  const migrations = [first(dialect), second(dialect), third(dialect)];
   if (newest > migrations.length) {
     throw new CountersignError(
       'store-failed',
@@ -129,6 +129,37 @@ function second({ id, clustered }: Dialect): string[] {
       beat_at BIGINT NOT NULL
     )${clustered}`,
     "CREATE INDEX countersign_heads_moving ON countersign_heads (run_id) WHERE head <> 'waiting'",
+  ];
+}
+
+/**
+ * Conversations, and which delegations lead to a call. `title` and `metadata` are JSON, which can hold every text.
+ * Messages lie in a plain table, like events. The newest of a thread are read from the end of one index.
+ */
+function third({ id, clustered }: Dialect): string[] {
+  return [
+    `CREATE TABLE countersign_threads (
+      thread_id ${id} NOT NULL PRIMARY KEY,
+      resource_id ${id} NOT NULL,
+      title TEXT,
+      metadata TEXT,
+      created_at BIGINT NOT NULL,
+      updated_at BIGINT NOT NULL
+    )${clustered}`,
+    `CREATE INDEX countersign_threads_by_resource
+      ON countersign_threads (resource_id, updated_at DESC, thread_id)`,
+    `CREATE TABLE countersign_messages (
+      thread_id ${id} NOT NULL,
+      message_id ${id} NOT NULL,
+      at BIGINT NOT NULL,
+      run_id ${id} NOT NULL,
+      idx BIGINT NOT NULL,
+      data TEXT NOT NULL,
+      PRIMARY KEY (thread_id, message_id)
+    )`,
+    `CREATE INDEX countersign_messages_by_place
+      ON countersign_messages (thread_id, at, run_id, idx, message_id)`,
+    'ALTER TABLE countersign_calls ADD COLUMN path TEXT',
   ];
 }
 

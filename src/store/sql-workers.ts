@@ -1,6 +1,6 @@
 /** The statements about workers, shared by all SQL stores. Time is the database's own. */
 import type { AbandonedRun } from '../core/store.ts';
-import type { Query, Row, Work } from './sql.ts';
+import type { Query, Row, Work } from './sql-work.ts';
 
 /** Rows of workers that are dead for longer than this are of no use: a worker without a row is dead, too. */
 const forgottenAfter = 24 * 60 * 60 * 1000;

@@ -1,7 +1,6 @@
 /**
- * Owns the statements that all SQL stores share. Each operation is a generator: it yields a statement and is given
- * its rows, so a synchronous driver runs it without an await and an asynchronous one runs the very same. The driver
- * wraps a write in one transaction; concurrent ones may be READ COMMITTED, as the head's row decides who wins.
+ * Owns the statements about runs that all SQL stores share. The driver wraps a write in one transaction; concurrent
+ * ones may be READ COMMITTED, as the head's row decides who wins.
  */
 import type { Outcome } from '../core/event.ts';
 import type {
@@ -14,21 +13,8 @@ import type {
   RecordedOutcome,
   Written,
 } from '../core/store.ts';
-
-export type Value = string | number | null;
-
-export interface Query {
-  /** With `?` for each parameter, and no `?` but these. */
-  readonly sql: string;
-  readonly params: readonly Value[];
-}
-
-export type Row = Readonly<Record<string, unknown>>;
-
-export type Work<Result> = Generator<Query, Result, readonly Row[]>;
-
-/** Rows of one INSERT: few enough that each count keeps a prepared statement of its own. */
-const rowsAtOnce = 8;
+import { keepMessages } from './sql-threads.ts';
+import { insert, insertTexts, type Row, type Value, type Work } from './sql-work.ts';
 
 const heads = {
   insert: `INSERT INTO countersign_heads
@@ -56,9 +42,20 @@ const insertEvents = insertTexts('countersign_events', ['run_id', 'seq', 'batch'
 
 const insertCalls = insertTexts(
   'countersign_calls',
-  ['run_id', 'tool_call_id', 'owner_run_id', 'stop', 'kind', 'tool_name', 'since', 'request_seq', 'stop_seq'],
+  [
+    'run_id',
+    'tool_call_id',
+    'owner_run_id',
+    'stop',
+    'kind',
+    'tool_name',
+    'path',
+    'since',
+    'request_seq',
+    'stop_seq',
+  ],
   `ON CONFLICT (run_id, tool_call_id) DO UPDATE SET owner_run_id = excluded.owner_run_id, stop = excluded.stop,
-    kind = excluded.kind, tool_name = excluded.tool_name, since = excluded.since,
+    kind = excluded.kind, tool_name = excluded.tool_name, path = excluded.path, since = excluded.since,
     request_seq = excluded.request_seq, stop_seq = excluded.stop_seq`,
 );
 
@@ -71,24 +68,6 @@ const insertDecisions = insertTexts(
 const insertOutcome = `INSERT INTO countersign_outcomes
     (run_id, agent_id, thread_id, resource_id, ended_at, batch, data)
   VALUES (?, ?, ?, ?, ?, ?, ?)`;
-
-/** The statements for 1, 2 … rows. */
-function insertTexts(table: string, columns: readonly string[], ending = ''): readonly string[] {
-  const row = `(${columns.map(() => '?').join(', ')})`;
-  return Array.from({ length: rowsAtOnce }, (_, index) => {
-    const rows = Array(index + 1)
-      .fill(row)
-      .join(', ');
-    return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rows} ${ending}`;
-  });
-}
-
-function* insert(texts: readonly string[], rows: readonly (readonly Value[])[]): Work<void> {
-  for (let start = 0; start < rows.length; start += rowsAtOnce) {
-    const chunk = rows.slice(start, start + rowsAtOnce);
-    yield { sql: texts[chunk.length - 1] as string, params: chunk.flat() };
-  }
-}
 
 /** @param now milliseconds since 1970: since when the run runs, if nothing of it waits. */
 export function* createRun(batch: Batch, now: number): Work<Written> {
@@ -151,6 +130,7 @@ export function* removeRun(batch: Batch, outcome: Outcome, at: number): Work<Wri
   yield { sql: 'DELETE FROM countersign_events WHERE run_id = ?', params: [runId] };
   yield { sql: 'DELETE FROM countersign_calls WHERE run_id = ?', params: [runId] };
   yield* writeRecords(batch);
+  yield* keepMessages(batch.messages ?? [], at);
   yield {
     sql: insertOutcome,
     params: [
@@ -210,11 +190,16 @@ function* writeIndex({ runId, opened, closed }: Batch): Work<void> {
     call.stop,
     call.kind,
     call.toolName,
+    pathText(call),
     call.since,
     call.requestSeq,
     call.stopSeq,
   ];
   yield* insert(insertCalls, opened.map(row));
+}
+
+export function pathText({ path }: OpenCall): string | null {
+  return path === undefined ? null : JSON.stringify(path);
 }
 
 function* writeRecords({ id, runId, records, outcomes }: Batch): Work<void> {

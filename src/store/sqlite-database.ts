@@ -1,8 +1,8 @@
 /** Owns the connection to a SQLite file: how it is opened, its transactions, and when a commit waits for the disk. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { CountersignError, messageOf } from '../core/errors.ts';
-import type { Row, Work } from './sql.ts';
 import { migrate } from './sql-migrations.ts';
+import type { Row, Work } from './sql-work.ts';
 
 /** Pages kept in memory, in KB: with SQLite's own 2 MB, a page of 100,000 runs is read from the file each time. */
 const cacheSize = 16_000;

@@ -8,13 +8,23 @@ import type {
   ListQuery,
   OpenRun,
   Store,
+  ThreadStore,
   WorkerStore,
   Written,
 } from '../core/store.ts';
 import { groupWrites, type WriteGroup } from './group.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
-import { addRecord, appendToRun, createRun, loadRun, removeRun, sweepEnded, type Work } from './sql.ts';
+import { addRecord, appendToRun, createRun, loadRun, removeRun, sweepEnded } from './sql.ts';
 import { listRuns } from './sql-list.ts';
+import {
+  createThread,
+  getThread,
+  listThreads,
+  readMessages,
+  removeThread,
+  saveMessages,
+} from './sql-threads.ts';
+import type { Work } from './sql-work.ts';
 import { abandonedRuns, beat, claimedRuns, deadWorkers, retire } from './sql-workers.ts';
 import { openSqlite, type SqliteDatabase } from './sqlite-database.ts';
 
@@ -77,15 +87,15 @@ export class SQLiteStore implements Store {
   }
 
   async create(batch: Batch): Promise<Written> {
-    return this.#write(batch, () => createRun(batch, this.#now()));
+    return this.#add(() => createRun(batch, this.#now()), isFull(batch));
   }
 
   async append(batch: Batch): Promise<Written> {
-    return this.#write(batch, () => appendToRun(batch, this.#now()));
+    return this.#add(() => appendToRun(batch, this.#now()), isFull(batch));
   }
 
   async remove(batch: Batch, outcome: Outcome, at: number): Promise<Written> {
-    const written = await this.#write(batch, () => removeRun(batch, outcome, at));
+    const written = await this.#add(() => removeRun(batch, outcome, at), isFull(batch));
     if (written.ok && !this.#isClosed) this.#sweepIfDue();
     return written;
   }
@@ -99,16 +109,25 @@ export class SQLiteStore implements Store {
   }
 
   async record(record: DecisionRecord): Promise<void> {
-    await this.#relaxed(() => addRecord(record));
+    await this.#add(() => addRecord(record), false);
   }
 
   readonly workers: WorkerStore = {
-    beat: (worker) => this.#relaxed(() => beat(worker, clock)),
+    beat: (worker) => this.#add(() => beat(worker, clock), false),
     dead: async (workers, lease) => this.#opened().run(deadWorkers(workers, lease, clock)),
     claimed: async (worker) => this.#opened().run(claimedRuns(worker)),
     abandoned: async (lease, limit, agentIds) =>
       this.#opened().run(abandonedRuns(lease, limit, agentIds, clock)),
-    retire: (worker) => this.#relaxed(() => retire(worker, clock)),
+    retire: (worker) => this.#add(() => retire(worker, clock), false),
+  };
+
+  readonly threads: ThreadStore = {
+    create: (thread) => this.#add(() => createThread(thread), true),
+    get: async (threadId) => this.#opened().run(getThread(threadId)),
+    list: async (query) => this.#opened().run(listThreads(query)),
+    remove: (threadId) => this.#add(() => removeThread(threadId), true),
+    messages: async (query) => this.#opened().run(readMessages(query)),
+    save: (threadId, messages, at) => this.#add(() => saveMessages(threadId, messages, at), false),
   };
 
   /** Commits what was given before, then closes the file. Afterwards every call is `store-closed`. */
@@ -119,15 +138,10 @@ export class SQLiteStore implements Store {
     this.#database.close();
   }
 
-  #write(batch: Batch, work: () => Work<Written>): Promise<Written> {
+  /** @param full whether a power cut must not lose it, also in 'standard'. */
+  async #add<Result>(work: () => Work<Result>, full: boolean): Promise<Result> {
     const database = this.#opened();
-    const full = this.#isStrict || batch.durability === 'full';
-    return this.#writes.add({ run: () => database.run(work()), full });
-  }
-
-  async #relaxed(work: () => Work<void>): Promise<void> {
-    const database = this.#opened();
-    await this.#writes.add({ run: () => database.run(work()), full: this.#isStrict });
+    return this.#writes.add({ run: () => database.run(work()), full: this.#isStrict || full });
   }
 
   #sweep(before: number): boolean {
@@ -146,4 +160,8 @@ export class SQLiteStore implements Store {
       todo: 'Open a new store.',
     });
   }
+}
+
+function isFull({ durability }: Batch): boolean {
+  return durability === 'full';
 }

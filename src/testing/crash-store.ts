@@ -1,8 +1,20 @@
 /** A store whose process dies at a chosen write: from then on it never answers. */
-import type { Store, WorkerStore } from '../core/store.ts';
+import type { Store, ThreadStore, WorkerStore } from '../core/store.ts';
 
-/** The writes of a store, by the name of the method. `beat` and `retire` are those of `store.workers`. */
-export type StoreWrite = 'create' | 'append' | 'remove' | 'record' | 'beat' | 'retire';
+/**
+ * The writes of a store, by the name of the method. `beat` and `retire` are those of `store.workers`; `createThread`,
+ * `removeThread` and `saveMessages` are `create`, `remove` and `save` of `store.threads`.
+ */
+export type StoreWrite =
+  | 'create'
+  | 'append'
+  | 'remove'
+  | 'record'
+  | 'beat'
+  | 'retire'
+  | 'createThread'
+  | 'removeThread'
+  | 'saveMessages';
 
 /** Where the process dies. */
 export interface CrashPoint {
@@ -71,10 +83,21 @@ export function crashStore(store: Store, options: CrashStoreOptions = {}): Crash
     abandoned: (lease, limit, agentIds) => read(() => store.workers.abandoned(lease, limit, agentIds)),
   };
 
+  const threads: ThreadStore = {
+    create: (thread) => write('createThread', () => store.threads.create(thread)),
+    remove: (threadId) => write('removeThread', () => store.threads.remove(threadId)),
+    save: (threadId, messages, time) =>
+      write('saveMessages', () => store.threads.save(threadId, messages, time)),
+    get: (threadId) => read(() => store.threads.get(threadId)),
+    list: (query) => read(() => store.threads.list(query)),
+    messages: (query) => read(() => store.threads.messages(query)),
+  };
+
   return {
     id: store.id,
     persistent: store.persistent,
     workers,
+    threads,
     writes,
     get isDead() {
       return isDead;

@@ -17,6 +17,7 @@ export function storeAround(store: Store, over: Partial<Store>): Store {
     list: (query) => store.list(query),
     record: (record) => store.record(record),
     workers: store.workers,
+    threads: store.threads,
     ...(changed ? { changed } : {}),
     close: () => store.close(),
     ...over,

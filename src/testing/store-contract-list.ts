@@ -48,6 +48,38 @@ export const listChecks = checksFrom({
     same(await store.list({ status: 'suspended', limit: 10 }), { runs: [expected], total: 1 }, 'the page');
   },
 
+  'a listed call comes with the delegations that lead to it': async ({ open }) => {
+    const store = await open();
+    const path = [
+      { agentId: 'billing "ä" 🙂', toolCallId: 'delegate' },
+      { agentId: 'refunds', toolCallId: 'delegate~again' },
+    ];
+    const calls = {
+      root: sampleCall('run', 'root'),
+      inner: sampleCall('child', 'delegate~again~inner', { path }),
+      moved: sampleCall('child', 'moved', { path: path.slice(0, 1) }),
+    };
+    const text = JSON.stringify(calls);
+    const pathsOf = async (): Promise<unknown> => {
+      const [run] = (await store.list({ status: 'all', limit: 10 })).runs;
+      return Object.fromEntries(run?.calls.map(({ call }) => [call.toolCallId, call.path ?? 'none']) ?? []);
+    };
+    await create(store, 'run', { opened: Object.values(calls) });
+    (path[0] as { agentId: string }).agentId = 'changed';
+    const { root, inner, moved } = JSON.parse(text) as typeof calls;
+    const expected = { root: 'none', [inner.toolCallId]: inner.path, moved: moved.path };
+    same(await pathsOf(), expected, 'as they were opened');
+    await store.append(
+      sampleBatch('run', 1, {
+        opened: [
+          { ...root, path: inner.path },
+          { ...moved, path: undefined },
+        ],
+      }),
+    );
+    same(await pathsOf(), { ...expected, root: inner.path, moved: 'none' }, 'opened again');
+  },
+
   'calls are listed in the order of the model': async ({ open }) => {
     const store = await open();
     const calls = [4, 2, 10, 1].map((seq) =>

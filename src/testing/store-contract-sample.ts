@@ -1,7 +1,17 @@
 /** Runs, batches and calls for the checks of the store contract: small, plausible, each with ids of its own. */
 import assert from 'node:assert/strict';
 import type { Outcome } from '../core/event.ts';
-import type { Batch, DecisionRecord, HeadRow, OpenCall, Store, Written } from '../core/store.ts';
+import type {
+  Batch,
+  DecisionRecord,
+  HeadRow,
+  MessageQuery,
+  MessageRow,
+  OpenCall,
+  Store,
+  ThreadRow,
+  Written,
+} from '../core/store.ts';
 
 /** When runs end: now, as a store forgets what ended long ago. */
 export const sampleEnd = Date.now();
@@ -124,4 +134,45 @@ export async function listedIds(
 export async function everythingOf(store: Store, runId: string): Promise<unknown> {
   const { runs } = await store.list({ status: 'all', limit: 100 });
   return plain({ loaded: await store.load(runId, 0), listed: runs.filter((run) => run.runId === runId) });
+}
+
+export function sampleThread(threadId: string, change: Partial<ThreadRow> = {}): ThreadRow {
+  return { threadId, resourceId: 'resource', createdAt: 1000, updatedAt: 1000, ...change };
+}
+
+/** @param at where it stands: the key's time. */
+export function sampleMessage(messageId: string, at: number, change: Partial<MessageRow> = {}): MessageRow {
+  return { threadId: 'thread', messageId, at, runId: 'run', index: 0, data: `"${messageId}"`, ...change };
+}
+
+/** Creates a thread with messages, and leaves its time as it was made. */
+export async function createThread(
+  store: Store,
+  threadId: string,
+  messages: readonly MessageRow[] = [],
+): Promise<void> {
+  const thread = sampleThread(threadId);
+  same(await store.threads.create(thread), thread, `create of "${threadId}"`);
+  const ofThread = messages.map((message) => ({ ...message, threadId }));
+  if (messages.length > 0) same(await store.threads.save(threadId, ofThread, 1000), true, 'save');
+}
+
+/** What the messages of a thread say, in order. */
+export async function saidIn(
+  store: Store,
+  threadId: string,
+  query: Omit<MessageQuery, 'threadId'> = {},
+): Promise<unknown[]> {
+  const messages = await store.threads.messages({ threadId, ...query });
+  return messages.map(({ data }) => JSON.parse(data));
+}
+
+/** When something was last said in a thread. */
+export async function updatedAt(store: Store, threadId: string): Promise<number | undefined> {
+  return (await store.threads.get(threadId))?.updatedAt;
+}
+
+/** The removal of a run that is at version 1, with what it leaves in threads. */
+export function removal(runId: string, messages: readonly MessageRow[], change: Partial<Batch> = {}): Batch {
+  return sampleBatch(runId, 1, { messages, ...change });
 }

@@ -1,37 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Batch, Store } from '../core/store.ts';
 import { InMemoryStore } from '../store/memory.ts';
-import { runStoreCheck, type StoreContract, storeChecks, storeContract } from './store-contract.ts';
-
-/** The sentences that the contract says do not hold. */
-async function brokenSentences(open: StoreContract['open']): Promise<string[]> {
-  const broken: string[] = [];
-  for (const check of storeChecks) {
-    if (check.needsSecond) continue;
-    await runStoreCheck(check, { open }).catch(() => broken.push(check.sentence));
-  }
-  return broken;
-}
-
-/** A store in memory with some methods replaced by worse ones. */
-function worse(change: (store: Store) => Partial<Store>): StoreContract['open'] {
-  return (options) => {
-    const store = new InMemoryStore(options);
-    const methods: Store = {
-      id: 'worse',
-      persistent: false,
-      create: (batch) => store.create(batch),
-      append: (batch) => store.append(batch),
-      remove: (batch, outcome, at) => store.remove(batch, outcome, at),
-      load: (runId, after) => store.load(runId, after),
-      list: (query) => store.list(query),
-      record: (record) => store.record(record),
-      workers: store.workers,
-      close: () => store.close(),
-    };
-    return { ...methods, ...change(store) };
-  };
-}
+import { type StoreContract, storeChecks, storeContract } from './store-contract.ts';
+import { brokenSentences, worse } from './test-support/worse-store.ts';
 
 const anew = (batch: Batch): Batch => ({ ...batch, id: crypto.randomUUID() });
 
@@ -42,7 +13,7 @@ async function atNewest(store: Store, batch: Batch): Promise<Batch> {
 
 describe('the contract reports a store that', () => {
   test('is as it should be: nothing', async () => {
-    expect(await brokenSentences(worse(() => ({})))).toEqual([]);
+    expect(await brokenSentences({ open: worse(() => ({})) })).toEqual([]);
   });
 
   const cases: Record<string, [(store: Store) => Partial<Store>, string[]]> = {
@@ -238,7 +209,7 @@ describe('the contract reports a store that', () => {
   };
 
   test.each(Object.entries(cases))('%s', async (_, [change, sentences]) => {
-    expect(await brokenSentences(worse(change))).toEqual(expect.arrayContaining(sentences));
+    expect(await brokenSentences({ open: worse(change) })).toEqual(expect.arrayContaining(sentences));
   });
 });
 

@@ -4,9 +4,12 @@
 import type { Store } from '../core/store.ts';
 import type { CheckContext, ContractStoreOptions, StoreCheck } from './store-contract-check.ts';
 import { keptChecks } from './store-contract-kept.ts';
+import { leftChecks } from './store-contract-left.ts';
 import { listChecks } from './store-contract-list.ts';
+import { messageChecks } from './store-contract-messages.ts';
 import { pageChecks } from './store-contract-page.ts';
 import { raceChecks } from './store-contract-race.ts';
+import { threadChecks } from './store-contract-threads.ts';
 import { workerChecks } from './store-contract-workers.ts';
 import { writeChecks } from './store-contract-write.ts';
 
@@ -41,6 +44,9 @@ export const storeChecks: readonly StoreCheck[] = [
   ...pageChecks,
   ...keptChecks,
   ...workerChecks,
+  ...threadChecks,
+  ...messageChecks,
+  ...leftChecks,
 ];
 
 /**

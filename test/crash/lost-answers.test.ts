@@ -26,9 +26,9 @@ function losesAnswers(store: Store, nth: number, count: number): Losing {
     new Proxy(target, {
       get(object, key) {
         const value: unknown = Reflect.get(object, key);
-        if (key === 'workers') return losing(value as object);
+        if (key === 'workers' || key === 'threads') return losing(value as object);
         if (typeof value !== 'function') return value;
-        if (!['create', 'append', 'remove', 'record', 'beat', 'retire'].includes(String(key))) {
+        if (!['create', 'append', 'remove', 'record', 'beat', 'retire', 'save'].includes(String(key))) {
           return value.bind(object);
         }
         return async (...given: unknown[]) => {

@@ -3,7 +3,18 @@
 import type { Store } from 'countersign';
 import { storeAround } from 'countersign/testing';
 
-export type Operation = 'create' | 'append' | 'remove' | 'load' | 'list';
+export type Operation =
+  | 'create'
+  | 'append'
+  | 'remove'
+  | 'load'
+  | 'list'
+  | 'createThread'
+  | 'getThread'
+  | 'listThreads'
+  | 'removeThread'
+  | 'readMessages'
+  | 'saveMessages';
 
 export interface Faults {
   /** Asked before each operation: 'before' fails it, 'after' does it and loses the answer. */
@@ -18,12 +29,21 @@ export function faultyStore(store: Store, faults: Faults): Store {
     if (fault === 'after') throw new Error(`connection lost after ${operation}`);
     return result;
   };
+  const { threads } = store;
   return storeAround(store, {
     create: (batch) => perform('create', () => store.create(batch)),
     append: (batch) => perform('append', () => store.append(batch)),
     remove: (batch, outcome, at) => perform('remove', () => store.remove(batch, outcome, at)),
     load: (runId, after) => perform('load', () => store.load(runId, after)),
     list: (query) => perform('list', () => store.list(query)),
+    threads: {
+      create: (thread) => perform('createThread', () => threads.create(thread)),
+      get: (threadId) => perform('getThread', () => threads.get(threadId)),
+      list: (query) => perform('listThreads', () => threads.list(query)),
+      remove: (threadId) => perform('removeThread', () => threads.remove(threadId)),
+      messages: (query) => perform('readMessages', () => threads.messages(query)),
+      save: (threadId, messages, at) => perform('saveMessages', () => threads.save(threadId, messages, at)),
+    },
   });
 }
 

@@ -1,0 +1,46 @@
+/**
+ * How the statements that SQL stores share are written: each operation is a generator, which yields a statement and is
+ * given its rows. So a synchronous driver runs it without an await, and an asynchronous one runs the very same.
+ */
+import type { Position } from './listing.ts';
+
+export type Value = string | number | null;
+
+export interface Query {
+  /** With `?` for each parameter, and no `?` but these. */
+  readonly sql: string;
+  readonly params: readonly Value[];
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export type Work<Result> = Generator<Query, Result, readonly Row[]>;
+
+/** Rows of one INSERT: few enough that each count keeps a prepared statement of its own. */
+const rowsAtOnce = 8;
+
+/** The statements for 1, 2 … rows. */
+export function insertTexts(table: string, columns: readonly string[], ending = ''): readonly string[] {
+  const row = `(${columns.map(() => '?').join(', ')})`;
+  return Array.from({ length: rowsAtOnce }, (_, index) => {
+    const rows = Array(index + 1)
+      .fill(row)
+      .join(', ');
+    return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rows} ${ending}`;
+  });
+}
+
+export function* insert(texts: readonly string[], rows: readonly (readonly Value[])[]): Work<void> {
+  for (let start = 0; start < rows.length; start += rowsAtOnce) {
+    const chunk = rows.slice(start, start + rowsAtOnce);
+    yield { sql: texts[chunk.length - 1] as string, params: chunk.flat() };
+  }
+}
+
+/** What holds of the rows that come after a position in the order of a list. */
+export function afterPosition({ since, id }: Position, sinceColumn: string, idColumn: string): Query {
+  return {
+    sql: `${sinceColumn} <= ? AND (${sinceColumn} < ? OR ${idColumn} > ?)`,
+    params: [since, since, id],
+  };
+}
