@@ -127,6 +127,8 @@ export interface RunStarted extends On {
 export interface RecalledWindow {
   readonly from?: MessageKey;
   readonly to?: MessageKey;
+  /** The input is a message that the thread has already: there it stands. */
+  readonly again?: MessageKey;
   /** The run leaves nothing in the thread. */
   readonly readOnly?: true;
 }

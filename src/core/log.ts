@@ -206,10 +206,10 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
   async function left(after: Run, { status }: Outcome): Promise<Batch['messages']> {
     const rows = ports.rowsOf(after);
     const threads = log.elsewhere ?? (unstored && store.threads);
-    if (rows.length === 0 || !threads) return rows;
+    if (!threads || !rows[0]) return rows;
+    const { threadId } = rows[0];
     // The answer is a result, and like one not lost as long as the process lives.
-    const save = () => threads.save(rows[0]?.threadId ?? '', rows, clock.now());
-    await retried(save, status !== 'failed');
+    await retried(() => threads.save(threadId, rows, clock.now()), status !== 'failed');
     return undefined;
   }
 

@@ -9,10 +9,9 @@ import { type Call, lastDecision, type Run, type Step } from './state.ts';
 
 /** What was said before, the run's input and what it added. Calls that still wait have no result yet. */
 export function messagesOf(run: Run, history: readonly Message[] = []): Message[] {
-  const { messages } = run.started;
   // Providers take system messages at the beginning only.
-  const begin = messages.findIndex(({ role }) => role !== 'system');
-  const input = [...messages.slice(0, begin), ...history, ...messages.slice(begin)];
+  const begin = run.started.messages.findIndex(({ role }) => role !== 'system');
+  const input = run.started.messages.toSpliced(begin, 0, ...history);
   return [...input, ...run.steps.flatMap((step) => stepMessages(run, step))];
 }
 
@@ -102,7 +101,10 @@ export function modelOutputOf(call: Call): (ModelOutput & JsonObject) | undefine
     case 'failed':
       return { type: 'error-text', value: call.error?.message ?? 'The call failed.' };
     case 'declined':
-      return { type: 'execution-denied', reason: declinedText(isUnentered(call), lastDecision(call)?.reason) };
+      return {
+        type: 'execution-denied',
+        reason: declinedText(isUnentered(call), lastDecision(call)?.reason),
+      };
     case 'cancelled':
       return { type: 'execution-denied', reason: cancelledText };
     default:
