@@ -8,6 +8,7 @@ import { cancelRun } from './cancel.ts';
 import { continueRun } from './continuation.ts';
 import { decideCall, resolveCall } from './decision.ts';
 import { type ListOptions, listRuns, type SuspendedRuns } from './list.ts';
+import { Memory, memoryInside } from './memory.ts';
 import { type ObserveOptions, observeRun } from './observe.ts';
 import {
   type CancelOptions,
@@ -22,7 +23,8 @@ import { recoverRun } from './recovery.ts';
 import type { DecideOptions } from './remote-decision.ts';
 import { startRun } from './start.ts';
 import { type SendToolApprovalOptions, type SentToolApproval, sendToolApproval } from './thread-approval.ts';
-import type { AgentConfig, AgentCore, Binding, MessagesInput, UiMessageInput } from './types.ts';
+import type { AgentConfig, AgentCore, Binding, MessagesInput } from './types.ts';
+import type { UiMessageInput } from './ui-message-input.ts';
 import { openWorker, systemClock } from './worker.ts';
 
 /** Lets a registry bind an agent to its store. */
@@ -68,6 +70,9 @@ export class Agent {
       messages: async (input) =>
         (isUi(input) ? messagesFromUi(Array.isArray(input) ? input : [input]) : input) as never,
     };
+    if (config.memory instanceof Memory) {
+      config.memory[memoryInside].adopt(() => this.#core.binding().worker);
+    }
   }
 
   /** Answers messages. The stream ends when the run waits for a person, or has ended. */
@@ -178,6 +183,8 @@ export class Agent {
         expected: 'an agent that is in no other registry and has not run yet',
       });
     }
+    const { memory } = this.#core.config;
+    if (memory instanceof Memory) memory[memoryInside].placesFor(binding.worker);
     this.#binding = binding;
   }
 }
@@ -191,6 +198,13 @@ function check(config: AgentConfig): void {
     refuse(`Agent "${config.id}" has no model.`, "model: 'provider/model' or a model object of the AI SDK");
   }
   if (config.tools !== undefined && typeof config.tools !== 'function') namedTools(config.tools, config);
+  if (
+    config.memory !== undefined &&
+    typeof config.memory !== 'function' &&
+    !(config.memory instanceof Memory)
+  ) {
+    refuse(`The memory of agent "${config.id}" is no Memory.`, 'a Memory, or a function that gives one');
+  }
   if (config.defaultOptions) checkOptions(config.defaultOptions);
 }
 
@@ -199,6 +213,7 @@ function ownBinding(agentId: string): Binding {
   const warn = (message: string): void => console.warn(`[countersign] ${message}`);
   return {
     worker: openWorker(new InMemoryStore(), systemClock, warn),
+    ownConversation: { threadId: crypto.randomUUID(), resourceId: crypto.randomUUID() },
     warnOfMemory() {
       if (warned) return;
       warned = true;

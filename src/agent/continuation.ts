@@ -15,10 +15,10 @@ import type { AgentCore } from './types.ts';
 export async function continueRun(agent: AgentCore, options: ContinueOptions): Promise<Leg> {
   checkRequest(options);
   const { worker } = agent.binding();
-  const lease = await acquireOpen(agent, worker, options.runId);
+  const lease = await acquireOpen(agent, worker, options.runId, options);
   return withLease(lease, async () => {
     const { log } = lease;
-    const legParts = await partsOf(agent, worker, log.run.started, options, false);
+    const legParts = await partsOf(agent, worker, log.run, options, false);
     return runLeg(agent, lease, legParts, options, async (leg, parts) => {
       await log.commit(
         (run) => {

@@ -34,7 +34,7 @@ export async function decideCall(
   checkRequest(options);
   const given: DecisionRequest = { ...requestOf(options), ...word };
   const { worker } = agent.binding();
-  const lease = await acquire(agent, worker, options.runId);
+  const lease = await acquire(agent, worker, options.runId, options);
   if (lease.kind === 'ended') return legOfRecord(lease, given, worker);
   const target = chosen(lease, given, agent);
   try {
@@ -42,7 +42,7 @@ export async function decideCall(
   } catch (error) {
     if (!isCountersignError(error, 'run-ended')) throw error;
     // Others ended the run meanwhile: what they left is the answer, for the stop that was meant.
-    const ended = await acquire(agent, worker, options.runId);
+    const ended = await acquire(agent, worker, options.runId, options);
     if (ended.kind === 'ended') return legOfRecord(ended, { ...given, ...target }, worker);
     ended.release();
     throw error;
@@ -74,7 +74,7 @@ function decideOpen(
     const { log } = lease;
     const request = decidedRequest(given, log.run.calls.get(target.toolCallId)?.state);
     decide(log.run, request, target, 0);
-    const legParts = await partsOf(agent, worker, log.run.started, options, false);
+    const legParts = await partsOf(agent, worker, log.run, options, false);
     const checked = await checkData(request, target.toolCallId, log.run, legParts);
     return runLeg(agent, lease, legParts, options, async (leg, parts) => {
       const repeated = await commitDecision(log, parts, leg, (run) =>

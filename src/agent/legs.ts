@@ -1,6 +1,5 @@
 /** Owns the life of a leg in this process: the run it acts on, its drive, its abort signal, its end. */
 import { drive } from '../core/drive.ts';
-import type { Event, Person } from '../core/event.ts';
 import type { RunLog } from '../core/log.ts';
 import { endedError } from '../core/log-errors.ts';
 import { headOf } from '../core/next.ts';
@@ -8,24 +7,47 @@ import type { Parts } from '../core/parts.ts';
 import type { EndedRun } from '../core/store.ts';
 import { openClaims } from '../core/takeover.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
-import type { LegOptions } from './options.ts';
+import type { ConversationOption, LegOptions } from './options.ts';
 import type { LegParts } from './prepare.ts';
+import { requestCancel } from './request-cancel.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease, Worker } from './worker.ts';
 
-/** The run, if it is this agent's: a foreign one is unknown here. @throws `run-not-found`. */
-export async function acquire(agent: AgentCore, worker: Worker, runId: string): Promise<Lease | EndedRun> {
+/** The run, if it is this agent's and of the conversation that is named: another is unknown here. @throws `run-not-found`. */
+export async function acquire(
+  agent: AgentCore,
+  worker: Worker,
+  runId: string,
+  named: ConversationOption = {},
+): Promise<Lease | EndedRun> {
   const found = await worker.acquire(runId);
   if (found === undefined) throw endedError(runId, undefined);
-  const owner = found.kind === 'lease' ? found.log.run.started.agentId : found.agentId;
-  if (owner === agent.id) return found;
+  const owner = found.kind === 'lease' ? found.log.run.started : found;
+  if (owner.agentId === agent.id && isOf(owner, named)) return found;
   if (found.kind === 'lease') found.release();
   throw endedError(runId, undefined);
 }
 
+function isOf(
+  owner: { readonly threadId?: string | undefined; readonly resourceId?: string | undefined },
+  { memory }: ConversationOption,
+): boolean {
+  const { thread, resource } = memory ?? {};
+  const threadId = typeof thread === 'object' ? thread?.id : thread;
+  return (
+    (threadId === undefined || threadId === owner.threadId) &&
+    (resource === undefined || resource === owner.resourceId)
+  );
+}
+
 /** As `acquire`, for what only an open run allows. @throws `run-ended`. */
-export async function acquireOpen(agent: AgentCore, worker: Worker, runId: string): Promise<Lease> {
-  const found = await acquire(agent, worker, runId);
+export async function acquireOpen(
+  agent: AgentCore,
+  worker: Worker,
+  runId: string,
+  named: ConversationOption = {},
+): Promise<Lease> {
+  const found = await acquire(agent, worker, runId, named);
   if (found.kind === 'ended') throw endedError(runId, found);
   return found;
 }
@@ -49,6 +71,7 @@ export async function runLeg(
   begin: (leg: Leg, parts: Parts) => void | Promise<void>,
 ): Promise<Leg> {
   const { worker } = agent.binding();
+  lease.log.elsewhere = legParts.elsewhere;
   const leg = openLeg(lease.log, callbacksOf(agent, options), worker.warn);
   const parts = { ...legParts, me: { worker: worker.id, leg: worker.beginLeg() } };
   try {
@@ -137,28 +160,6 @@ function abortWith(signal: AbortSignal | undefined, leg: Leg, log: RunLog, worke
   const stop = (): void => signal.removeEventListener('abort', onAbort);
   void leg.ended.then(stop);
   return stop;
-}
-
-/** Asks the run to end, and ends it when nothing runs. */
-export async function requestCancel(
-  log: RunLog,
-  worker: Worker,
-  reason?: string,
-  by?: Person,
-): Promise<void> {
-  const me = { worker: worker.id, leg: worker.beginLeg() };
-  const request = (runId: string): Event => ({
-    type: 'cancel-requested',
-    runId,
-    at: worker.clock.now(),
-    ...(reason === undefined ? {} : { reason }),
-    ...(by === undefined ? {} : { by }),
-  });
-  try {
-    await log.commit((run) => (run.outcome || run.cancel ? [] : [request(run.started.runId)]), { me });
-  } finally {
-    worker.endLeg(me.leg);
-  }
 }
 
 /**

@@ -6,14 +6,14 @@ import type { Tool as AiSdkTool } from 'ai';
 import { RequestContext } from '../core/context.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { RunStarted, StoredOptions } from '../core/event.ts';
-import type { Message } from '../core/message.ts';
 import type { NamedTool, Parts, ToolHooks } from '../core/parts.ts';
 import { type Policies, policiesOf } from '../core/policy.ts';
+import type { Run } from '../core/state.ts';
 import { isTool } from '../core/tool.ts';
 import { toolFromAiSdk } from '../models/ai-sdk-tool.ts';
+import { conversationOfLeg, type LegConversation, type Recalled } from './conversation.ts';
 import {
   checkOptions,
-  conversationOf,
   defaults,
   type LegOptions,
   mergeOptions,
@@ -25,24 +25,31 @@ import { restoredContext, storableContext } from './stored-context.ts';
 import type { AgentCore, Dynamic, ToolsInput } from './types.ts';
 import type { Worker } from './worker.ts';
 
-/** The first event of a run: what is kept of its options, and the names of what cannot be. */
-export function startedEvent(
-  agent: AgentCore,
-  messages: Message[],
-  call: RunOptions,
-  worker: Worker,
-): RunStarted {
+/** The options of a run: the agent's under those of the call, checked. */
+export function optionsOfRun(agent: AgentCore, call: RunOptions): RunOptions {
   const options = mergeOptions({ durable: agent.config.durable, ...agent.defaultOptions }, call);
   checkOptions(options);
   policiesOf([agent.defaultOptions.requireToolApproval, call.requireToolApproval]);
+  return options;
+}
+
+/**
+ * The first event of a run: what is kept of its options, and the names of what cannot be.
+ * @param options what `optionsOfRun` made of those of the call.
+ */
+export function startedEvent(
+  agent: AgentCore,
+  input: Pick<RunStarted, 'messages' | 'messageIds' | 'memory'>,
+  options: RunOptions,
+  call: RunOptions,
+  facts: Pick<RunStarted, 'at' | 'threadId' | 'resourceId' | 'memory'>,
+): RunStarted {
   const { stored, missing } = storableContext(contextOf(options.requestContext), agent.secretContext);
   return {
     type: 'run-started',
     runId: options.runId ?? crypto.randomUUID(),
-    at: worker.clock.now(),
     agentId: agent.id,
     messageId: crypto.randomUUID(),
-    messages,
     options: storedOptions({ ...options, ...holdOf(agent.defaultOptions, call) }),
     context: stored,
     missing: [
@@ -51,7 +58,8 @@ export function startedEvent(
       ...(call.model !== undefined && typeof call.model !== 'string' ? ['model'] : []),
       ...missing.map((key) => `requestContext.${key}`),
     ],
-    ...conversationOf(options),
+    ...facts,
+    ...input,
   };
 }
 
@@ -61,23 +69,27 @@ function holdOf(base: RunOptions, call: RunOptions): Pick<RunOptions, 'requireTo
   return { requireToolApproval: words.includes(true) ? true : words.find((word) => word === false) };
 }
 
-/** All that a leg brings, but the name under which it acts. */
-export type LegParts = Omit<Parts, 'me'>;
+/** All that a leg brings, but the name under which it acts; and where the run's messages go, if not to its store. */
+export type LegParts = Omit<Parts, 'me'> & Pick<LegConversation, 'elsewhere'>;
 
 /**
  * The parts of a leg.
  * @param first the leg that began the run; every other one must bring what could not be stored.
+ * @param recalled what the first leg has read of its thread.
  * @throws `option-missing` naming what must be passed again.
  */
 export async function partsOf(
   agent: AgentCore,
   worker: Worker,
-  started: RunStarted,
+  run: Pick<Run, 'started' | 'calls'>,
   call: LegOptions,
   first: boolean,
+  recalled?: Recalled,
 ): Promise<LegParts> {
+  const { started } = run;
   const { runId } = started;
-  if (!first) checkOptions(call);
+  // Of a decision, `memory` only says whose run it must be.
+  if (!first) checkOptions({ ...call, memory: undefined } as RunOptions);
   const leg = first ? call : await supplied(agent, started, call);
   const requestContext = first
     ? contextOf(mergeOptions(agent.defaultOptions, leg).requestContext)
@@ -87,6 +99,7 @@ export async function partsOf(
   const options: StoredOptions = first ? started.options : { ...started.options, ...storedLegOptions(leg) };
   const { instructions, tools, model } = agent.config;
   return {
+    ...(await conversationOfLeg(agent, worker, run, context, recalled)),
     model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
     tools: namedTools(await toolsFor(tools, context()), agent),
     instructions:
@@ -174,7 +187,7 @@ function legPolicies(
   return { ...policies, holdEverything: true };
 }
 
-function contextOf(given: RequestContext | undefined): RequestContext {
+export function contextOf(given: RequestContext | undefined): RequestContext {
   return given ? copyOf(given) : new RequestContext();
 }
 

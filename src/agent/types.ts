@@ -1,12 +1,14 @@
 /** What an agent is made of, and what the functions of this folder know of it. */
 import type { Tool as AiSdkTool } from 'ai';
 import type { RequestContext } from '../core/context.ts';
-import type { Message, MessageInput, MessagePart } from '../core/message.ts';
+import type { Message, MessageInput } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { Limits, ToolHooks } from '../core/parts.ts';
 import type { Tool } from '../core/tool.ts';
 import type { ModelInput } from '../models/model-input.ts';
+import type { Memory } from './memory.ts';
 import type { LegOptions, RunOptions } from './options.ts';
+import type { UiMessageInput } from './ui-message-input.ts';
 import type { Worker } from './worker.ts';
 
 /** A value, or a function of the request that gives it. Asked once for each leg. */
@@ -17,12 +19,6 @@ export type Dynamic<T> = T | ((given: { readonly requestContext: RequestContext 
  * `undefined` is not offered; in a plain record it is an error.
  */
 export type ToolsInput = Readonly<Record<string, Tool | AiSdkTool | undefined>>;
-
-/** A message of an AI SDK chat page. */
-export interface UiMessageInput {
-  readonly role: 'system' | 'user' | 'assistant';
-  readonly parts: readonly MessagePart[];
-}
 
 /** What `stream` and `generate` take: text, messages, or UI messages (converted by the AI SDK). */
 export type MessagesInput =
@@ -43,6 +39,8 @@ export interface AgentConfig {
   readonly model: Dynamic<ModelInput>;
   readonly tools?: Dynamic<ToolsInput> | undefined;
   readonly hooks?: ToolHooks | undefined;
+  /** Keeps and recalls conversations. Left out, a run knows only what it is given. */
+  readonly memory?: Dynamic<Memory> | undefined;
   /** Options of every run, under those of the call. Policies and hooks combine, the rest is laid over. */
   readonly defaultOptions?: RunOptions | undefined;
   /** Keys of the request context that are never stored. */
@@ -72,6 +70,8 @@ export interface Binding {
   readonly limits?: Partial<Limits> | undefined;
   /** Is given the promise of each drive, for platforms that freeze a process when its response is sent. */
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
+  /** What an agent in no registry talks in when no conversation is named. */
+  readonly ownConversation?: { readonly threadId: string; readonly resourceId: string } | undefined;
   /** Called when a run paused in a store that does not outlive the process. */
   warnOfMemory(): void;
 }

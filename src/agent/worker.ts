@@ -2,6 +2,7 @@
  * One opened store: the runs that are alive in it here, each loaded once and shared by all legs that act on it, and
  * forgotten when the last of them is done. What dead workers left is taken over whenever a run is touched.
  */
+import { rowsOf } from '../conversation/run-view.ts';
 import { isCountersignError, messageOf } from '../core/errors.ts';
 import type { Claim, RunStarted } from '../core/event.ts';
 import { type Sha256, sha256 } from '../core/json.ts';
@@ -93,6 +94,7 @@ export function openWorker(
     warn,
     alive: heartbeat.alive,
     monotonic,
+    rowsOf,
     newBatchId: () => `${id}.${(++batches).toString(36)}`,
   };
 

@@ -18,9 +18,13 @@ export interface Spoken extends MessageKey {
 
 /** The messages of a run in its thread; none where it leaves nothing there. */
 export function spokenIn(run: Run): Spoken[] {
-  const { runId, at, memory, threadId } = run.started;
+  const { runId, at, memory, threadId, messageIds } = run.started;
   if (memory === undefined || memory.readOnly || threadId === undefined) return [];
-  return viewOf(run).map(({ index, message }) => ({ at, runId, index, message }));
+  const isAgain = ({ id }: UIMessage): boolean => id === messageIds?.[0];
+  return viewOf(run).map(({ index, message }) => ({
+    ...(memory.again && isAgain(message) ? memory.again : { at, runId, index }),
+    message,
+  }));
 }
 
 /** As `spokenIn`, as it is stored. */
@@ -81,7 +85,9 @@ function contentParts(run: Run, part: StepContent): UiPart[] {
   }
 }
 
-function metadataOf({ providerOptions }: { readonly providerOptions?: unknown; readonly type: string }): { providerMetadata?: JsonObject } {
+function metadataOf({ providerOptions }: { readonly providerOptions?: unknown; readonly type: string }): {
+  providerMetadata?: JsonObject;
+} {
   return providerOptions === undefined ? {} : { providerMetadata: providerOptions as JsonObject };
 }
 
