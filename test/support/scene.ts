@@ -11,6 +11,8 @@ import {
   type DecisionOptions,
   type LegOptions,
   type ListOptions,
+  Memory,
+  type MemoryOptions,
   type MessagesInput,
   type RunOptions,
   type Store,
@@ -27,6 +29,8 @@ export interface Plan {
   /** Of the run; in the world 'cold with options' they are passed again with each decision. */
   readonly options?: RunOptions | undefined;
   readonly agent?: Partial<AgentConfig> | undefined;
+  /** Gives the agent of each registry a memory of its own, with these options. */
+  readonly memory?: MemoryOptions | undefined;
   readonly registry?: Partial<Omit<CountersignConfig, 'agents' | 'storage'>> | undefined;
   /** Puts something around the store of each registry. */
   readonly around?: ((store: Store) => Store) | undefined;
@@ -52,6 +56,10 @@ export interface Scene {
   readonly first: Agent;
   /** Who decides now: the first agent when warm, else a new one on the same store, as after a restart. */
   decider(): Agent;
+  /** The memory of who decides now. */
+  memory(): Memory;
+  /** A turn of who decides now. */
+  turn(messages: MessagesInput, options?: RunOptions): Promise<Told>;
   /** An agent in a registry of its own on the same store, other than planned where `changes` say so. */
   another(changes?: Partial<AgentConfig>, around?: (store: Store) => Store): Agent;
   /** Sweeps once in a registry of its own: resolves when what dead workers left is taken over. */
@@ -82,18 +90,20 @@ export function openScene(world: World, plan: Plan, stage: Stage): Scene {
   const openRegistry = (
     storage: Store,
     changes: Partial<AgentConfig> = {},
-  ): { agent: Agent; registry: Countersign } => {
+  ): { agent: Agent; registry: Countersign; memory: Memory | undefined } => {
     const tools = plan.tools === undefined ? {} : { tools: plan.tools };
-    const agent = new Agent({ id: agentId, model, ...tools, ...plan.agent, ...changes });
+    const memory = plan.memory && new Memory({ options: plan.memory });
+    const remembering = memory ? { memory } : {};
+    const agent = new Agent({ id: agentId, model, ...tools, ...remembering, ...plan.agent, ...changes });
     const registry = new Countersign({
       agents: { agent },
       storage,
       warn: (message) => warnings.push(message),
       ...plan.registry,
     });
-    return { agent, registry };
+    return { agent, registry, memory };
   };
-  const { agent: first } = openRegistry(around(stage.store));
+  const { agent: first, memory: firstMemory } = openRegistry(around(stage.store));
   const another: Scene['another'] = (changes, aroundIt = around) =>
     openRegistry(aroundIt(stage.reopen()), changes).agent;
   const decider = (): Agent => (world.temperature === 'warm' ? first : another());
@@ -116,6 +126,19 @@ export function openScene(world: World, plan: Plan, stage: Stage): Scene {
     rowsWith: stage.rowsWith,
     first,
     decider,
+    memory() {
+      const memory = world.temperature === 'warm' ? firstMemory : openRegistry(around(stage.reopen())).memory;
+      if (memory === undefined) throw new Error('The plan has no memory.');
+      return memory;
+    },
+    turn(messages, more = {}) {
+      const agent = decider();
+      const given = { ...options, ...more };
+      return told({
+        stream: () => agent.stream(messages, given),
+        generate: () => agent.generate(messages, given),
+      });
+    },
     another,
     sweep: () => openRegistry(around(stage.reopen())).registry.sweep(),
     again,
