@@ -62,7 +62,9 @@ function addTo(parts: UiPart[], message: Message): void {
 }
 
 function contentPart(part: JsonObject): UiPart[] {
-  const metadata = isObject(part.providerOptions) ? { providerMetadata: part.providerOptions } : {};
+  const metadata: JsonObject = isObject(part.providerOptions)
+    ? { providerMetadata: part.providerOptions }
+    : {};
   switch (part.type) {
     case 'text':
     case 'reasoning':
@@ -99,7 +101,7 @@ function filePart(
 ): UiPart[] {
   const found = urlOf(data, String(mediaType));
   if (found === undefined) return [];
-  const named = typeof filename === 'string' ? { filename } : {};
+  const named: JsonObject = typeof filename === 'string' ? { filename } : {};
   return [{ type, mediaType: String(mediaType), ...found, ...named, ...metadata }];
 }
 

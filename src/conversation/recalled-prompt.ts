@@ -79,10 +79,8 @@ function prepareCall(part: UiPart, siblings: readonly UiPart[], calls: Calls): U
   }
   const output = modelOutput ?? outputOf(part, siblings);
   if (output) calls.outputs.set(toolCallId, output);
-  const settled =
-    state === 'output-error'
-      ? {}
-      : { state: 'output-available', output: output ? null : (part.output ?? null) };
+  const shown = output ? null : (part.output ?? null);
+  const settled: JsonObject = state === 'output-error' ? {} : { state: 'output-available', output: shown };
   return [{ ...kept, type: `tool-${acceptable(toolNameOf(part))}`, toolCallId, input, ...settled }];
 }
 

@@ -130,10 +130,10 @@ function providerCall(run: Run, part: Extract<StepContent, { type: 'provider-cal
     ...(providerOptions ? { callProviderMetadata: providerOptions } : {}),
   };
   if (result?.type !== 'provider-result') return { ...call, state: 'input-available' };
-  const given = result.providerOptions ? { resultProviderMetadata: result.providerOptions } : {};
+  const given: JsonObject = result.providerOptions ? { resultProviderMetadata: result.providerOptions } : {};
   if (!result.isError) return { ...call, state: 'output-available', output: result.result, ...given };
   const text = typeof result.result === 'string' ? result.result : JSON.stringify(result.result);
-  const notes = withNotes({ modelOutput: { type: 'error-json', value: result.result } });
+  const notes: JsonObject = withNotes({ modelOutput: { type: 'error-json', value: result.result } });
   return { ...call, state: 'output-error', errorText: text, ...given, ...notes };
 }
 
