@@ -43,10 +43,15 @@ export function fromFirstUser(messages: readonly Message[]): readonly Message[] 
 function prepare(message: UIMessage, calls: Calls): UIMessage[] {
   if (message.role === 'system') return [];
   const given = message.parts as unknown as readonly UiPart[];
+  if (given.every(isOrdinaryText)) return given.length > 0 ? [message] : [];
   const parts = given.flatMap((part) =>
     isToolPart(part) ? prepareCall(part, given, calls) : prepareContent(part),
   );
   return [{ ...message, parts: parts as unknown as UIMessage['parts'] }];
+}
+
+function isOrdinaryText({ type, text }: UiPart): boolean {
+  return type === 'text' && text !== '';
 }
 
 function prepareContent(part: UiPart): UiPart[] {
@@ -138,9 +143,14 @@ function waitingText({ state, approval, toolCallId }: UiPart, siblings: readonly
 /** What the library made of it, without the questions and answers of people, which only a page needs. */
 function finish(message: Message, calls: Calls): Message[] {
   const { role, content } = message;
-  if (typeof content === 'string') return [message];
-  const parts = content.flatMap((part) => finishPart(part, role, calls));
+  if (typeof content === 'string' || content.every(isPlain)) return content.length > 0 ? [message] : [];
+  const parts = content.flatMap((part) => (isPlain(part) ? [part] : finishPart(part, role, calls)));
   return parts.length > 0 ? [{ ...message, content: parts }] : [];
+}
+
+/** A text, which the library gives as it is. */
+function isPlain({ type }: JsonObject): boolean {
+  return type === 'text';
 }
 
 function finishPart(part: JsonObject, role: Message['role'], calls: Calls): JsonObject[] {
@@ -172,11 +182,11 @@ function finishResult(part: JsonObject, { outputs }: Calls): JsonObject {
   return defined(output ? { ...part, output: output as unknown as JsonObject } : part);
 }
 
-/** Without what is undefined, as JSON has it. */
+/** Without what is undefined, as JSON has it. Most parts are so already: histories are long, and read for each leg. */
 function defined(part: JsonObject): JsonObject {
-  for (const value of Object.values(part)) {
-    if (value === undefined) {
-      return Object.fromEntries(Object.entries(part).filter(([, known]) => known !== undefined));
+  for (const key in part) {
+    if (part[key] === undefined) {
+      return Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined));
     }
   }
   return part;
