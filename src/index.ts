@@ -1,14 +1,25 @@
 export { Agent } from './agent/agent.ts';
 export { Countersign, type CountersignConfig } from './agent/countersign.ts';
 export type { ListedCall, ListOptions, SuspendedRun, SuspendedRuns } from './agent/list.ts';
+export {
+  Memory,
+  type MemoryConfig,
+  type MemoryOptions,
+  type SavedMessage,
+  type Thread,
+  type ThreadList,
+} from './agent/memory.ts';
 export type { ObserveOptions } from './agent/observe.ts';
 export type {
   CancelOptions,
   ContinueOptions,
+  ConversationOption,
   DecisionOptions,
   LegOptions,
   ResolveOptions,
+  RunMemory,
   RunOptions,
+  ThreadInput,
 } from './agent/options.ts';
 export type {
   AgentConfig,
@@ -17,8 +28,8 @@ export type {
   MessagesInput,
   Supply,
   ToolsInput,
-  UiMessageInput,
 } from './agent/types.ts';
+export type { UiMessageInput } from './agent/ui-message-input.ts';
 export type { PathStep } from './core/below.ts';
 export { RequestContext } from './core/context.ts';
 export { CountersignError, type ErrorCode, type ErrorDetails, isCountersignError } from './core/errors.ts';

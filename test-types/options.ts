@@ -12,6 +12,9 @@ import type {
   LegCallbacks,
   LegOptions,
   ListOptions,
+  Memory,
+  MemoryConfig,
+  MemoryOptions,
   Person,
   RequestContext,
   RunOptions,
@@ -47,6 +50,13 @@ export const taken: {
   context: Optional<NonNullable<Parameters<RequestContext['set']>[2]>>;
   run: Optional<RunOptions>;
   conversation: Optional<NonNullable<RunOptions['memory']>>;
+  conversationOptions: Optional<NonNullable<NonNullable<RunOptions['memory']>['options']>>;
+  whoseRun: Optional<NonNullable<DecisionOptions['memory']>>;
+  memory: Optional<MemoryConfig>;
+  memoryOptions: Optional<MemoryOptions>;
+  threadOptions: Optional<Parameters<Memory['createThread']>[0]>;
+  threadList: Optional<Parameters<Memory['listThreads']>[0]>;
+  recall: Optional<Parameters<Memory['recall']>[0]>;
   hooks: Optional<ToolHooks>;
   tool: Optional<ToolOptions<z.ZodObject, z.ZodObject, z.ZodObject, z.ZodObject>>;
   progress: Optional<Parameters<ToolWriter['custom']>[0]>;
@@ -68,6 +78,13 @@ export const taken: {
   context: nothing<NonNullable<Parameters<RequestContext['set']>[2]>>(),
   run: nothing<RunOptions>(),
   conversation: nothing<NonNullable<RunOptions['memory']>>(),
+  conversationOptions: nothing<NonNullable<NonNullable<RunOptions['memory']>['options']>>(),
+  whoseRun: nothing<NonNullable<DecisionOptions['memory']>>(),
+  memory: nothing<MemoryConfig>(),
+  memoryOptions: nothing<MemoryOptions>(),
+  threadOptions: nothing<Parameters<Memory['createThread']>[0]>(),
+  threadList: nothing<Parameters<Memory['listThreads']>[0]>(),
+  recall: nothing<Parameters<Memory['recall']>[0]>(),
   hooks: nothing<ToolHooks>(),
   tool: nothing<ToolOptions<z.ZodObject, z.ZodObject, z.ZodObject, z.ZodObject>>(),
   progress: nothing<Parameters<ToolWriter['custom']>[0]>(),

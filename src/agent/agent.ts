@@ -8,6 +8,7 @@ import { cancelRun } from './cancel.ts';
 import { continueRun } from './continuation.ts';
 import { decideCall, resolveCall } from './decision.ts';
 import { type ListOptions, listRuns, type SuspendedRuns } from './list.ts';
+import { Memory, memoryInside } from './memory.ts';
 import { type ObserveOptions, observeRun } from './observe.ts';
 import {
   type CancelOptions,
@@ -22,14 +23,8 @@ import { recoverRun } from './recovery.ts';
 import type { DecideOptions } from './remote-decision.ts';
 import { startRun } from './start.ts';
 import { type SendToolApprovalOptions, type SentToolApproval, sendToolApproval } from './thread-approval.ts';
-import {
-  type AgentConfig,
-  type AgentCore,
-  type Binding,
-  type MessagesInput,
-  subAgent,
-  type UiMessageInput,
-} from './types.ts';
+import { type AgentConfig, type AgentCore, type Binding, type MessagesInput, subAgent } from './types.ts';
+import type { UiMessageInput } from './ui-message-input.ts';
 import { openWorker, systemClock } from './worker.ts';
 
 /** Lets a registry bind an agent to its store. */
@@ -79,6 +74,9 @@ export class Agent {
         (isUi(input) ? messagesFromUi(Array.isArray(input) ? input : [input]) : input) as never,
     };
     this[subAgent] = this.#core;
+    if (config.memory instanceof Memory) {
+      config.memory[memoryInside].adopt(() => this.#core.binding().worker);
+    }
   }
 
   /** Answers messages. The stream ends when the run waits for a person, or has ended. */
@@ -190,6 +188,8 @@ export class Agent {
         expected: 'an agent that is in no other registry and has not run yet',
       });
     }
+    const { memory } = this.#core.config;
+    if (memory instanceof Memory) memory[memoryInside].placesFor(binding.worker);
     this.#binding = binding;
   }
 }
@@ -205,6 +205,13 @@ function check(config: AgentConfig): void {
   if (config.tools !== undefined && typeof config.tools !== 'function') namedTools(config.tools, config);
   if (config.agents !== undefined && typeof config.agents !== 'function')
     delegationTools(config.agents, config);
+  if (
+    config.memory !== undefined &&
+    typeof config.memory !== 'function' &&
+    !(config.memory instanceof Memory)
+  ) {
+    refuse(`The memory of agent "${config.id}" is no Memory.`, 'a Memory, or a function that gives one');
+  }
   if (config.defaultOptions) checkOptions(config.defaultOptions);
 }
 
@@ -214,6 +221,7 @@ function ownBinding(agent: AgentCore): Binding {
   return {
     worker: openWorker(new InMemoryStore(), systemClock, warn),
     agentOf: (id) => (id === agent.id ? agent : undefined),
+    ownConversation: { threadId: crypto.randomUUID(), resourceId: crypto.randomUUID() },
     warnOfMemory() {
       if (warned) return;
       warned = true;

@@ -4,7 +4,7 @@ import type { Event, Person } from '../core/event.ts';
 import { headOf, isClaim, stalledRuns } from '../core/next.ts';
 import type { Run } from '../core/state.ts';
 import type { Leg } from '../stream/leg.ts';
-import { checkRequest } from './decision-request.ts';
+import { checkRequest } from './check-request.ts';
 import { acquireOpen, runLeg, withLease } from './legs.ts';
 import { broughtToRoot, type ContinueOptions } from './options.ts';
 import { partsOf } from './prepare.ts';
@@ -14,17 +14,11 @@ import type { AgentCore } from './types.ts';
 export async function continueRun(agent: AgentCore, options: ContinueOptions): Promise<Leg> {
   checkRequest(options);
   const { worker } = agent.binding();
-  const lease = await acquireOpen(agent, worker, options.runId);
+  const lease = await acquireOpen(agent, worker, options.runId, options);
   return withLease(lease, async () => {
     const { log, root, mover } = lease;
     if (mover === undefined) throw moverMissing(root.run);
-    const legParts = await partsOf(
-      mover,
-      worker,
-      root.run.started,
-      broughtToRoot(options, log === root),
-      false,
-    );
+    const legParts = await partsOf(mover, worker, root.run, broughtToRoot(options, log === root), false);
     return runLeg(agent, lease, legParts, options, async (leg, parts) => {
       await log.commit(
         (run) => {

@@ -11,8 +11,8 @@ import type { Call, Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
 import { endedLeg } from '../stream/ended.ts';
 import type { Leg } from '../stream/leg.ts';
+import { checkRequest } from './check-request.ts';
 import { continued, moverMissing } from './continuation.ts';
-import { checkRequest } from './decision-request.ts';
 import { decideEnded } from './ended-decision.ts';
 import { acquire, followedLeg, orFromRecords, type RunLease, runLeg, withLease } from './legs.ts';
 import { broughtToRoot, type DecisionOptions, type ResolveOptions } from './options.ts';
@@ -29,12 +29,12 @@ export async function decideCall(
   checkRequest(options);
   const given: DecisionRequest = { ...requestOf(options), ...word };
   const { worker } = agent.binding();
-  const lease = await acquire(agent, worker, options.runId);
+  const lease = await acquire(agent, worker, options.runId, options);
   if (lease.kind === 'ended') return legOfRecord(lease, given, worker);
   const target = chosen(lease, given, agent);
   return orFromRecords(
     () => decideOpen(agent, lease, options, given, target),
-    () => acquire(agent, worker, options.runId),
+    () => acquire(agent, worker, options.runId, options),
     // What others left is the answer, for the stop that was meant.
     (ended) => legOfRecord(ended, { ...given, ...target }, worker),
   );
@@ -72,13 +72,7 @@ function decideOpen(
         commitDecision(log, leg, undefined, request, target, worker.clock),
       );
     }
-    const legParts = await partsOf(
-      mover,
-      worker,
-      root.run.started,
-      broughtToRoot(options, log === root),
-      false,
-    );
+    const legParts = await partsOf(mover, worker, root.run, broughtToRoot(options, log === root), false);
     const checked = found ? await checkData(request, found, log.run, root.run, legParts) : request;
     return runLeg(agent, lease, legParts, options, (leg, { me }) =>
       commitDecision(log, leg, me, checked, target, worker.clock),

@@ -1,7 +1,7 @@
 /** A decision that comes when the run has ended. */
 import { type DecisionRequest, decidedText, isRepeat, withoutValues } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
-import { endedError } from '../core/log.ts';
+import { endedError } from '../core/log-errors.ts';
 import type { DecisionRecord, EndedRun } from '../core/store.ts';
 
 /**

@@ -1,19 +1,19 @@
 /** Owns the life of a leg in this process: the run it acts on, its drive, its abort signal, its end. */
 import { findRun, firstIdOf } from '../core/below.ts';
-import { changesWithRiders } from '../core/changes.ts';
 import { childLog } from '../core/child-log.ts';
 import { drive } from '../core/drive.ts';
 import { isCountersignError } from '../core/errors.ts';
-import type { Event, Person } from '../core/event.ts';
-import { endedError, type RunLog } from '../core/log.ts';
+import type { RunLog } from '../core/log.ts';
+import { endedError } from '../core/log-errors.ts';
 import { headOf } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import type { EndedRun } from '../core/store.ts';
 import { openClaims } from '../core/takeover.ts';
 import { endedWithin } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
-import type { LegOptions } from './options.ts';
+import type { ConversationOption, LegOptions } from './options.ts';
 import type { LegParts } from './prepare.ts';
+import { requestCancel } from './request-cancel.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease, Worker } from './worker.ts';
 
@@ -25,13 +25,19 @@ export interface RunLease extends Lease {
 }
 
 /**
- * The run, if it is this agent's: a foreign one is unknown here. A run of a sub-agent is found in the log of its root.
+ * The run, if it is this agent's and of the conversation that is named: another is unknown here. A run of a sub-agent
+ * is found in the log of its root.
  * @throws `run-not-found`.
  */
-export async function acquire(agent: AgentCore, worker: Worker, runId: string): Promise<RunLease | EndedRun> {
+export async function acquire(
+  agent: AgentCore,
+  worker: Worker,
+  runId: string,
+  named: ConversationOption = {},
+): Promise<RunLease | EndedRun> {
   const found = await acquireAny(worker, runId);
-  const owner = found.kind === 'lease' ? found.log.run.started.agentId : found.agentId;
-  if (owner === agent.id) {
+  const owner = found.kind === 'lease' ? found.log.run.started : found;
+  if (owner.agentId === agent.id && isOf(owner, named)) {
     if (found.kind === 'ended') return found;
     return { ...found, mover: agent.binding().agentOf(found.root.run.started.agentId) };
   }
@@ -55,6 +61,18 @@ export async function acquireAny(worker: Worker, runId: string): Promise<Omit<Ru
   throw endedError(runId, undefined);
 }
 
+function isOf(
+  owner: { readonly threadId?: string | undefined; readonly resourceId?: string | undefined },
+  { memory }: ConversationOption,
+): boolean {
+  const { thread, resource } = memory ?? {};
+  const threadId = typeof thread === 'object' ? thread?.id : thread;
+  return (
+    (threadId === undefined || threadId === owner.threadId) &&
+    (resource === undefined || resource === owner.resourceId)
+  );
+}
+
 /** Does what an open run allows, or answers from what others left that ended it meanwhile. */
 export async function orFromRecords<T>(
   work: () => Promise<T>,
@@ -73,8 +91,13 @@ export async function orFromRecords<T>(
 }
 
 /** As `acquire`, for what only an open run allows. @throws `run-ended`. */
-export async function acquireOpen(agent: AgentCore, worker: Worker, runId: string): Promise<RunLease> {
-  const found = await acquire(agent, worker, runId);
+export async function acquireOpen(
+  agent: AgentCore,
+  worker: Worker,
+  runId: string,
+  named: ConversationOption = {},
+): Promise<RunLease> {
+  const found = await acquire(agent, worker, runId, named);
   if (found.kind === 'ended') throw endedError(runId, found);
   return found;
 }
@@ -98,6 +121,7 @@ export async function runLeg(
   begin: (leg: Leg, parts: Parts) => void | Promise<void>,
 ): Promise<Leg> {
   const { worker } = agent.binding();
+  lease.root.elsewhere = legParts.elsewhere;
   const leg = openLeg(lease.log, callbacksOf(agent, options), worker.warn);
   const parts = { ...legParts, me: { worker: worker.id, leg: worker.beginLeg() } };
   try {
@@ -205,32 +229,6 @@ function abortWith(signal: AbortSignal | undefined, leg: Leg, log: RunLog, worke
   const stop = (): void => signal.removeEventListener('abort', onAbort);
   void leg.ended.then(stop);
   return stop;
-}
-
-/** Asks the run to end, and ends it when nothing runs. */
-export async function requestCancel(
-  log: RunLog,
-  worker: Worker,
-  reason?: string,
-  by?: Person,
-): Promise<void> {
-  const me = { worker: worker.id, leg: worker.beginLeg() };
-  const request = (runId: string): Event => ({
-    type: 'cancel-requested',
-    runId,
-    at: worker.clock.now(),
-    ...(reason === undefined ? {} : { reason }),
-    ...(by === undefined ? {} : { by }),
-  });
-  try {
-    // Only ends may ride along, of this run and of those below: nobody here performs claims of a run above.
-    await log.commit((run) => {
-      const events = run.outcome || run.cancel ? [] : [request(run.started.runId)];
-      return changesWithRiders(events, run, me, worker.clock.now()).map(({ event }) => event);
-    });
-  } finally {
-    worker.endLeg(me.leg);
-  }
 }
 
 /**

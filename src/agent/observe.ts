@@ -7,7 +7,7 @@ import type { RunLog } from '../core/log.ts';
 import { headOf } from '../core/next.ts';
 import { endedLeg } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
-import { checkRequest } from './decision-request.ts';
+import { checkRequest } from './check-request.ts';
 import { acquire, followLeg, withLease } from './legs.ts';
 import { recoverRun } from './recovery.ts';
 import type { AgentCore } from './types.ts';

@@ -9,6 +9,8 @@ import type { PolicyOption } from '../core/policy.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
 import type { DelegationOptions } from '../team/delegation-hooks.ts';
+import { isId } from './ids.ts';
+import { checkMemoryOptions, type MemoryOptions } from './memory.ts';
 
 /** What each leg's caller may pass, and must pass again where it could not be stored. */
 export interface LegOptions extends LegCallbacks {
@@ -49,14 +51,38 @@ export interface RunOptions extends LegOptions {
   readonly durable?: boolean | undefined;
   /** Your own id for the run. It must be new. */
   readonly runId?: string | undefined;
-  /** The conversation that the run belongs to: stored with it, and found by it. */
+  /** The conversation that the run belongs to: stored with it, and found by it. With a `Memory`, recalled and kept. */
+  readonly memory?: RunMemory | undefined;
+}
+
+/** The conversation of a run. */
+export interface RunMemory {
+  /** Its id; with a `Memory`, also what a thread that is new is made with. */
+  readonly thread: string | ThreadInput;
+  /** Whose thread it is: a user, a tenant. An agent with a `Memory` in a registry demands it. */
+  readonly resource?: string | undefined;
+  /** For this run, over those of the `Memory`. */
+  readonly options?: Pick<MemoryOptions, 'lastMessages' | 'readOnly'> | undefined;
+}
+
+export interface ThreadInput {
+  readonly id: string;
+  readonly title?: string | undefined;
+  readonly metadata?: Record<string, unknown> | undefined;
+}
+
+/** Whose conversation a run must be of that is acted on: another one's is `run-not-found`. */
+export interface ConversationOption {
   readonly memory?:
-    | { readonly thread: string | { readonly id: string }; readonly resource?: string | undefined }
+    | {
+        readonly thread?: string | { readonly id: string } | undefined;
+        readonly resource?: string | undefined;
+      }
     | undefined;
 }
 
 /** Which call is decided, and by whom. */
-export interface DecisionOptions extends LegOptions {
+export interface DecisionOptions extends LegOptions, ConversationOption {
   readonly runId: string;
   /** Left out: the call announced last. Only a decision that names its call is sure to hit what the person saw. */
   readonly toolCallId?: string | undefined;
@@ -94,7 +120,7 @@ export type ResolveOptions = Omit<DecisionOptions, 'toolCallId'> & { readonly to
       }
   );
 
-export interface ContinueOptions extends LegOptions {
+export interface ContinueOptions extends LegOptions, ConversationOption {
   readonly runId: string;
   readonly by?: Person | undefined;
 }
@@ -166,8 +192,9 @@ export function checkOptions(options: RunOptions): void {
     memory !== undefined &&
     (threadOf(memory) === undefined || (resource !== undefined && !isId(resource)))
   ) {
-    refuse('memory', '{ thread: id or { id }, resource?: id }');
+    refuse('memory', '{ thread: id or { id, title?, metadata? }, resource?: id, options? }');
   }
+  if (memory?.options !== undefined) checkMemoryOptions(memory.options);
 }
 
 /** The id of a run that begins: the ids of runs below it are made with `~`. @throws `invalid-option`. */
@@ -188,12 +215,7 @@ export function broughtToRoot(options: LegOptions, isRoot: boolean): LegOptions 
   return { requireToolApproval, hooks, delegation, requestContext };
 }
 
-/** What every database can hold as an id. */
-function isId(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0');
-}
-
-function threadOf(memory: NonNullable<RunOptions['memory']>): string | undefined {
+function threadOf(memory: RunMemory): string | undefined {
   const id = typeof memory?.thread === 'object' ? memory.thread?.id : memory?.thread;
   return isId(id) ? id : undefined;
 }

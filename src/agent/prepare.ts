@@ -6,17 +6,17 @@ import type { Tool as AiSdkTool } from 'ai';
 import { RequestContext } from '../core/context.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { RunStarted, StoredOptions } from '../core/event.ts';
-import type { Message } from '../core/message.ts';
 import type { NamedTool, Parts, ToolHooks } from '../core/parts.ts';
 import { type Policies, policiesOf } from '../core/policy.ts';
+import type { Run } from '../core/state.ts';
 import { isTool } from '../core/tool.ts';
 import { toolFromAiSdk } from '../models/ai-sdk-tool.ts';
 import { delegationTool } from '../team/delegation.ts';
 import type { DelegationOptions } from '../team/delegation-hooks.ts';
+import { conversationOfLeg, type LegConversation, type Recalled } from './conversation.ts';
 import {
   checkNewRunId,
   checkOptions,
-  conversationOf,
   defaults,
   type LegOptions,
   mergeOptions,
@@ -28,25 +28,32 @@ import { restoredContext, storableContext } from './stored-context.ts';
 import { type AgentCore, type AgentsInput, type Dynamic, subAgent, type ToolsInput } from './types.ts';
 import type { Worker } from './worker.ts';
 
-/** The first event of a run: what is kept of its options, and the names of what cannot be. */
-export function startedEvent(
-  agent: AgentCore,
-  messages: Message[],
-  call: RunOptions,
-  worker: Worker,
-): RunStarted {
+/** The options of a run: the agent's under those of the call, checked. */
+export function optionsOfRun(agent: AgentCore, call: RunOptions): RunOptions {
   const options = mergeOptions({ durable: agent.config.durable, ...agent.defaultOptions }, call);
   checkOptions(options);
   checkNewRunId(options.runId);
   policiesOf([agent.defaultOptions.requireToolApproval, call.requireToolApproval]);
+  return options;
+}
+
+/**
+ * The first event of a run: what is kept of its options, and the names of what cannot be.
+ * @param options what `optionsOfRun` made of those of the call.
+ */
+export function startedEvent(
+  agent: AgentCore,
+  input: Pick<RunStarted, 'messages' | 'messageIds' | 'memory'>,
+  options: RunOptions,
+  call: RunOptions,
+  facts: Pick<RunStarted, 'at' | 'threadId' | 'resourceId' | 'memory'>,
+): RunStarted {
   const { stored, missing } = storableContext(contextOf(options.requestContext), agent.secretContext);
   return {
     type: 'run-started',
     runId: options.runId ?? crypto.randomUUID(),
-    at: worker.clock.now(),
     agentId: agent.id,
     messageId: crypto.randomUUID(),
-    messages,
     options: storedOptions({ ...options, ...holdOf(agent.defaultOptions, call) }),
     context: stored,
     missing: [
@@ -56,7 +63,8 @@ export function startedEvent(
       ...(call.model !== undefined && typeof call.model !== 'string' ? ['model'] : []),
       ...missing.map((key) => `requestContext.${key}`),
     ],
-    ...conversationOf(options),
+    ...facts,
+    ...input,
   };
 }
 
@@ -66,23 +74,27 @@ function holdOf(base: RunOptions, call: RunOptions): Pick<RunOptions, 'requireTo
   return { requireToolApproval: words.includes(true) ? true : words.find((word) => word === false) };
 }
 
-/** All that a leg brings, but the name under which it acts. */
-export type LegParts = Omit<Parts, 'me'>;
+/** All that a leg brings, but the name under which it acts; and where the run's messages go, if not to its store. */
+export type LegParts = Omit<Parts, 'me'> & Pick<LegConversation, 'elsewhere'>;
 
 /**
  * The parts of a leg.
  * @param first the leg that began the run; every other one must bring what could not be stored.
+ * @param recalled what the first leg has read of its thread.
  * @throws `option-missing` naming what must be passed again.
  */
 export async function partsOf(
   agent: AgentCore,
   worker: Worker,
-  started: RunStarted,
+  run: Pick<Run, 'started' | 'calls'>,
   call: LegOptions,
   first: boolean,
+  recalled?: Recalled,
 ): Promise<LegParts> {
+  const { started } = run;
   const { runId } = started;
-  if (!first) checkOptions(call);
+  // Of a decision, `memory` only says whose run it must be.
+  if (!first) checkOptions({ ...call, memory: undefined } as RunOptions);
   const leg = first ? call : await supplied(agent, started, call);
   const requestContext = first
     ? contextOf(mergeOptions(agent.defaultOptions, leg).requestContext)
@@ -91,6 +103,7 @@ export async function partsOf(
   const context = (): RequestContext => copyOf(requestContext);
   const options: StoredOptions = first ? started.options : { ...started.options, ...storedLegOptions(leg) };
   return {
+    ...(await conversationOfLeg(agent, worker, run, context, recalled)),
     ...(await codeOf(agent, { context, options, leg })),
     policies: legPolicies(agent, started, leg, worker, first),
     context,
@@ -148,6 +161,7 @@ async function partsBelow(
   return {
     ...parent,
     ...code,
+    history: [],
     instructions: [code.instructions, addedInstructions].filter(Boolean).join('\n\n') || undefined,
     workspace: code.workspace ?? parent.workspace,
     policies: {
@@ -260,7 +274,7 @@ function legPolicies(
   return { ...policies, holdEverything: true };
 }
 
-function contextOf(given: RequestContext | undefined): RequestContext {
+export function contextOf(given: RequestContext | undefined): RequestContext {
   return given ? copyOf(given) : new RequestContext();
 }
 

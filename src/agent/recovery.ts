@@ -20,7 +20,7 @@ export async function recoverRun(agent: AgentCore, runId: string): Promise<void>
     if (headOf(log.run) !== 'runnable') return lease.release();
     let legParts: LegParts;
     try {
-      legParts = await partsOf(agent, worker, log.run.started, {}, false);
+      legParts = await partsOf(agent, worker, log.run, {}, false);
     } catch (error) {
       if (!isCountersignError(error, 'option-missing')) throw error;
       await stall(lease, worker.clock.now(), {
@@ -31,6 +31,7 @@ export async function recoverRun(agent: AgentCore, runId: string): Promise<void>
       return lease.release();
     }
     const parts = { ...legParts, me: { worker: worker.id, leg: worker.beginLeg() } };
+    log.elsewhere = legParts.elsewhere;
     moveRun(agent, lease, parts, {}, undefined, () => {});
   });
 }

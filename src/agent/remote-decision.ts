@@ -2,7 +2,7 @@
 import { decide, targetOf } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
-import { checkRequest } from './decision-request.ts';
+import { checkRequest } from './check-request.ts';
 import { decideEnded } from './ended-decision.ts';
 import { acquireAny, orFromRecords } from './legs.ts';
 import type { Worker } from './worker.ts';

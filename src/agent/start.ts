@@ -1,19 +1,27 @@
 /** Begins a run. */
-import { existsError } from '../core/log.ts';
-import { toMessages } from '../core/message.ts';
+import { existsError } from '../core/log-errors.ts';
+import { toMessages } from '../models/to-messages.ts';
 import type { Leg } from '../stream/leg.ts';
+import { beginConversation, newInput } from './conversation.ts';
 import { runLeg } from './legs.ts';
-import type { RunOptions } from './options.ts';
-import { partsOf, startedEvent } from './prepare.ts';
+import { conversationOf, type RunOptions } from './options.ts';
+import { contextOf, optionsOfRun, partsOf, startedEvent } from './prepare.ts';
 import type { AgentCore, MessagesInput } from './types.ts';
 
-export async function startRun(agent: AgentCore, input: MessagesInput, options: RunOptions): Promise<Leg> {
+export async function startRun(agent: AgentCore, input: MessagesInput, call: RunOptions): Promise<Leg> {
   const { worker } = agent.binding();
-  const started = startedEvent(agent, toMessages(await agent.messages(input)), options, worker);
-  const { runId } = options;
+  const options = optionsOfRun(agent, call);
+  const context = () => contextOf(options.requestContext);
+  const begun = await beginConversation(agent, worker, options, context);
+  const given = begun
+    ? await newInput(agent, input, begun)
+    : { messages: toMessages(await agent.messages(input)) };
+  const facts = begun?.facts ?? { at: worker.clock.now(), ...conversationOf(options) };
+  const started = startedEvent(agent, given, options, call, facts);
+  const { runId } = call;
   const exists = runId !== undefined && (await worker.store.load(runId, Number.MAX_SAFE_INTEGER));
   if (exists) throw existsError(runId);
-  const parts = await partsOf(agent, worker, started, options, true);
+  const parts = await partsOf(agent, worker, { started, calls: new Map() }, call, true, begun?.recalled);
   const lease = worker.begin(started);
-  return runLeg(agent, { ...lease, root: lease.log }, parts, options, (leg) => leg.begin());
+  return runLeg(agent, { ...lease, root: lease.log }, parts, call, (leg) => leg.begin());
 }

@@ -1,12 +1,14 @@
 /** What an agent is made of, and what the functions of this folder know of it. */
 import type { Tool as AiSdkTool } from 'ai';
 import type { RequestContext } from '../core/context.ts';
-import type { Message, MessageInput, MessagePart } from '../core/message.ts';
+import type { Message, MessageInput } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { Limits, ToolHooks } from '../core/parts.ts';
 import type { Tool } from '../core/tool.ts';
 import type { ModelInput } from '../models/model-input.ts';
+import type { Memory } from './memory.ts';
 import type { LegOptions, RunOptions } from './options.ts';
+import type { UiMessageInput } from './ui-message-input.ts';
 import type { Worker } from './worker.ts';
 
 /** A value, or a function of the request that gives it. Asked once for each leg. */
@@ -23,12 +25,6 @@ export type AgentsInput = Readonly<Record<string, { readonly [subAgent]: AgentCo
 
 /** What agents know of each other. */
 export const subAgent: unique symbol = Symbol.for('countersign.agent') as never;
-
-/** A message of an AI SDK chat page. */
-export interface UiMessageInput {
-  readonly role: 'system' | 'user' | 'assistant';
-  readonly parts: readonly MessagePart[];
-}
 
 /** What `stream` and `generate` take: text, messages, or UI messages (converted by the AI SDK). */
 export type MessagesInput =
@@ -51,6 +47,8 @@ export interface AgentConfig {
   /** Sub-agents: each is a tool `agent-<key>`, and what waits in one waits here (specification: supervisor agents). */
   readonly agents?: Dynamic<AgentsInput> | undefined;
   readonly hooks?: ToolHooks | undefined;
+  /** Keeps and recalls conversations. Left out, a run knows only what it is given. */
+  readonly memory?: Dynamic<Memory> | undefined;
   /** Options of every run, under those of the call. Policies and hooks combine, the rest is laid over. */
   readonly defaultOptions?: RunOptions | undefined;
   /** Keys of the request context that are never stored. */
@@ -82,6 +80,8 @@ export interface Binding {
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /** The agents of the registry and all below them, by id. */
   agentOf(id: string): AgentCore | undefined;
+  /** What an agent in no registry talks in when no conversation is named. */
+  readonly ownConversation?: { readonly threadId: string; readonly resourceId: string } | undefined;
   /** Called when a run paused in a store that does not outlive the process. */
   warnOfMemory(): void;
 }

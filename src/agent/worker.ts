@@ -2,10 +2,12 @@
  * One opened store: the runs that are alive in it here, each loaded once and shared by all legs that act on it, and
  * forgotten when the last of them is done. What dead workers left is taken over whenever a run is touched.
  */
+import { rowsOf } from '../conversation/run-view.ts';
 import { isCountersignError, messageOf } from '../core/errors.ts';
 import type { Claim, RunStarted } from '../core/event.ts';
 import { type Sha256, sha256 } from '../core/json.ts';
-import { type Clock, existsError, type LogPorts, loadLog, type RunLog, startLog } from '../core/log.ts';
+import { type Clock, type LogPorts, loadLog, type RunLog, startLog } from '../core/log.ts';
+import { existsError } from '../core/log-errors.ts';
 import type { EndedRun, Store } from '../core/store.ts';
 import { giveBack, openClaims, takeOver } from '../core/takeover.ts';
 import { type HeartbeatOptions, openHeartbeat } from '../engine/heartbeat.ts';
@@ -92,6 +94,7 @@ export function openWorker(
     warn,
     alive: heartbeat.alive,
     monotonic,
+    rowsOf,
     newBatchId: () => `${id}.${(++batches).toString(36)}`,
   };
 

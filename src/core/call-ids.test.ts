@@ -58,6 +58,13 @@ describe('what was announced while it streamed', () => {
   });
 });
 
+test('an id of the history is taken', () => {
+  const content = [{ type: 'tool-call', toolCallId: 'old', toolName: 'refund', input: {} }];
+  const ids = callIds(asked, [{ role: 'assistant', content }]);
+  expect(ids.take('old')).toMatch(made);
+  expect(ids.take('new')).toBe('new');
+});
+
 describe("the provider's results", () => {
   test('have the id of their call, also where that was replaced', () => {
     const ids = callIds(asked);

@@ -3,6 +3,7 @@
  * `~` (which joins qualified ids) or what databases refuse is replaced, from the first delta on.
  */
 import type { JsonObject } from './json.ts';
+import type { Message } from './message.ts';
 import type { Run } from './state.ts';
 
 export interface CallIds {
@@ -16,8 +17,9 @@ export interface CallIds {
   ofResult(id: string): string;
 }
 
-export function callIds(run: Run): CallIds {
-  const taken = new Set([...run.calls.keys(), ...idsInMessages(run), ...idsOfProvider(run)]);
+export function callIds(run: Run, history: readonly Message[] = []): CallIds {
+  const messages = [...history, ...run.started.messages];
+  const taken = new Set([...run.calls.keys(), ...messages.flatMap(idsInMessage), ...idsOfProvider(run)]);
   const issued = new Map<string, string[]>();
   const used = new Map<string, number>();
   const begin = (id: string): string => {
@@ -48,10 +50,8 @@ function newId(): string {
   return `call_${crypto.randomUUID().replaceAll('-', '')}`;
 }
 
-function idsInMessages(run: Run): string[] {
-  return run.started.messages.flatMap(({ role, content }) =>
-    role !== 'assistant' || typeof content === 'string' ? [] : content.flatMap(idOfCall),
-  );
+function idsInMessage({ role, content }: Message): string[] {
+  return role !== 'assistant' || typeof content === 'string' ? [] : content.flatMap(idOfCall);
 }
 
 function idOfCall(part: JsonObject): string[] {

@@ -176,7 +176,7 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
     });
 
   if (!mayPerform(log, step.claim, parts)) return settle(release, false);
-  const ids = callIds(log.run);
+  const ids = callIds(log.run, parts.history);
   let response: ModelResponse;
   try {
     const request = await requestOf(log.run, parts, abortSignal, (delta) => log.pass(renamed(delta, ids)));
@@ -202,7 +202,7 @@ async function requestOf(
 ): Promise<ModelRequest> {
   const { options, instructions } = parts;
   return {
-    messages: messagesOf(run),
+    messages: messagesOf(run, parts.history),
     instructions,
     tools: await toolsOffered(parts, run.steps.length - 1),
     toolChoice: toolChoiceOf(parts),

@@ -35,6 +35,9 @@ const statusOf = {
   'store-failed': 503,
   'stream-overflow': 413,
   'taken-over': 409,
+  'thread-not-found': 404,
+  'thread-required': 422,
+  'thread-waiting': 409,
   'too-large': 413,
 } as const;
 
@@ -45,6 +48,9 @@ export interface ErrorDetails {
   readonly agentId?: string | undefined;
   readonly runId?: string | undefined;
   readonly toolCallId?: string | undefined;
+  /** `thread-waiting`: the calls that wait. */
+  readonly toolCallIds?: readonly string[] | undefined;
+  readonly threadId?: string | undefined;
   readonly toolName?: string | undefined;
   readonly stop?: number | undefined;
   /** What was expected, in words. */

@@ -143,6 +143,28 @@ export interface RunStarted extends On {
   readonly resumable?: readonly Resumable[];
   /** A run below: what the delegation adds to the instructions of its agent. */
   readonly addedInstructions?: string;
+  /** Present where the agent has a memory: what of the thread precedes the run in its prompts, never the text of it. */
+  readonly memory?: RecalledWindow;
+  /** The ids that messages of the input were given, each at the place of its message. */
+  readonly messageIds?: readonly (string | null)[];
+}
+
+/** The first and the last message that a run recalls from its thread; neither where it recalls none. */
+export interface RecalledWindow {
+  readonly from?: MessageKey;
+  readonly to?: MessageKey;
+  /** The input is a message that the thread has already: there it stands. */
+  readonly again?: MessageKey;
+  /** The run leaves nothing in the thread. */
+  readonly readOnly?: true;
+}
+
+/** Where a message stands in its thread: by time, then by run ('' where it is of none), then by index. */
+export interface MessageKey {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly runId: string;
+  readonly index: number;
 }
 
 export interface StepStarted extends On {

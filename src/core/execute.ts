@@ -11,7 +11,7 @@ import type { ModelOutput } from './message.ts';
 import type { Execution, NamedTool, ToolHookContext } from './parts.ts';
 import { messagesOf } from './prompt.ts';
 import { validate } from './schema.ts';
-import type { Call, Run } from './state.ts';
+import type { Call } from './state.ts';
 import { mayAutoResume, type Tool, type ToolContext, type ToolWriter } from './tool.ts';
 
 type OutcomeEvent = Extract<
@@ -226,7 +226,7 @@ function toolContext(
       resourceId,
       resumeData,
       get messages() {
-        return messagesBefore(run, call);
+        return messagesOf({ ...run, steps: run.steps.slice(0, call.request.step) }, parts.history);
       },
       async suspend(payload) {
         if (suspension.asked) return;
@@ -244,10 +244,6 @@ function snapshot(payload: unknown): unknown {
   } catch {
     return payload;
   }
-}
-
-function messagesBefore(run: Run, call: Call): ReturnType<typeof messagesOf> {
-  return messagesOf({ ...run, steps: run.steps.filter((step) => step.index < call.request.step) });
 }
 
 function writerOf(toolCallId: string, pass: Execution['pass']): ToolWriter {

@@ -114,7 +114,7 @@ async function judge(
   }
   const { runId } = run.started;
   const held = await isHeld(
-    { ...named, runId, toolCallId, messages: () => messagesOf(run), input, args },
+    { ...named, runId, toolCallId, messages: () => messagesOf(run, parts.history), input, args },
     parts.policies,
     parts.context,
     parts.workspace,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { guarded } from '../agent/guarded-store.ts';
-import { type CommitOptions, endedError, loadLog, startLog } from './log.ts';
+import { type CommitOptions, loadLog, startLog } from './log.ts';
+import { endedError } from './log-errors.ts';
 import { cancelRequested, decided, finished, me, runId, runStarted } from './test-support/events.ts';
 import { heardFrom, loaded, pausedLog, portsOf, propose } from './test-support/log.ts';
 import { memoryStore, testStore } from './test-support/store.ts';

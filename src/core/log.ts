@@ -5,13 +5,14 @@
  */
 import { batchOf } from './batch.ts';
 import { type Change, changesOf, changesWithRiders } from './changes.ts';
-import { CountersignError, isCountersignError, messageOf } from './errors.ts';
+import { type CountersignError, isCountersignError, messageOf } from './errors.ts';
 import { type Claim, type Event, eventFrom, type Holder, type Outcome, type RunStarted } from './event.ts';
+import { endedError, existsError, storeFailed } from './log-errors.ts';
 import type { ResponseDelta } from './model.ts';
 import { isClaim, waitingCalls } from './next.ts';
 import { fold } from './run.ts';
 import type { Run } from './state.ts';
-import type { Batch, DecisionRecord, EndedRun, Store, Written } from './store.ts';
+import type { Batch, DecisionRecord, EndedRun, MessageRow, Store, ThreadStore, Written } from './store.ts';
 
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -47,6 +48,8 @@ export interface CommitOptions {
   readonly persist?: boolean | undefined;
 }
 
+type WriteOptions = CommitOptions & Pick<Batch, 'messages'>;
+
 /** Makes the events to append from the newest state. Asked again after a lost race. It may throw to refuse. */
 export type Propose = (run: Run) => readonly Event[];
 
@@ -63,6 +66,8 @@ export interface RunLog {
   pass(passing: Passing, from?: string): void;
   /** When the write of a claim of ours was begun, by `monotonic`. */
   claimedAt(claim: Claim): number;
+  /** Where the run leaves its messages; undefined: in the store of the run. */
+  elsewhere: ThreadStore | undefined;
   /** Keeps a record beside the log, as long as the process lives. */
   record(record: DecisionRecord): Promise<void>;
   fail(error: unknown): void;
@@ -71,6 +76,8 @@ export interface RunLog {
 export interface LogPorts {
   readonly store: Store;
   readonly clock: Clock;
+  /** What an ended run leaves in its thread. */
+  rowsOf(run: Run): readonly MessageRow[];
   /** Makes a batch id that no other worker makes. */
   newBatchId(): string;
   /** Resolves when the worker is known to live, at least for as long as a claim takes to be seen. */
@@ -90,14 +97,6 @@ export async function loadLog(ports: LogPorts, runId: string): Promise<RunLog | 
   const found = await ports.store.load(runId, 0);
   if (found?.kind !== 'open') return found;
   return openLog(ports, fold(found.events.map(eventFrom)) as Run, undefined);
-}
-
-function storeFailed(runId: string, cause: unknown): CountersignError {
-  return new CountersignError('store-failed', 'The store did not answer.', {
-    runId,
-    todo: 'Try again; nothing was decided unless it is listed as decided.',
-    cause,
-  });
 }
 
 function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined): RunLog {
@@ -158,10 +157,11 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
       const events = changes.map((change) => change.event);
       const after = changes.at(-1)?.run;
       if (after === undefined) return events;
+      const messages = after.outcome && (await left(after, after.outcome));
       if (unstored && (after.outcome || !mustStore(after))) {
         unstored.push(...events);
       } else {
-        const written = await write(after, events, options);
+        const written = await write(after, events, { ...options, messages });
         if (!written.ok) {
           if (written.why === 'exists') throw existsError(runId);
           const known = run.length;
@@ -178,9 +178,10 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
   }
 
   /** Writes one batch. Its id tells whether an answer that was lost had been a yes. */
-  async function write(after: Run, events: readonly Event[], options: CommitOptions): Promise<Written> {
+  async function write(after: Run, events: readonly Event[], options: WriteOptions): Promise<Written> {
     const all = [...(unstored ?? []), ...events];
-    const batch = batchOf(ports.newBatchId(), unstored ? undefined : run, after, all);
+    const made = batchOf(ports.newBatchId(), unstored ? undefined : run, after, all);
+    const batch = options.messages ? { ...made, messages: options.messages } : made;
     const claims = all.filter(isClaim);
     let asked: number | undefined;
     const attempt = async (): Promise<Written> => {
@@ -195,6 +196,17 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
       doubtful = unstored === undefined;
       throw error;
     }
+  }
+
+  /** What the end leaves in the thread: returned for the removal to bring, or saved where that cannot. */
+  async function left(after: Run, { status }: Outcome): Promise<Batch['messages']> {
+    const rows = ports.rowsOf(after);
+    const threads = log.elsewhere ?? (unstored && store.threads);
+    if (!threads || !rows[0]) return rows;
+    const { threadId } = rows[0];
+    // The answer is a result, and like one not lost as long as the process lives.
+    await retried(() => threads.save(threadId, rows, clock.now()), status !== 'failed');
+    return undefined;
   }
 
   /** Three times, or with `persist` as long as the process lives. */
@@ -216,7 +228,7 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     return after.outcome ? store.remove(batch, after.outcome, clock.now()) : store.append(batch);
   }
 
-  return {
+  const log: RunLog = {
     runId,
     get run() {
       return run;
@@ -224,6 +236,7 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     get stored() {
       return unstored === undefined;
     },
+    elsewhere: undefined,
     commit: (propose, options = {}) => inTurn(() => commitNow(propose, options)),
     refresh: () => inTurn(async () => (unstored || run.outcome ? undefined : retried(reload, false))),
     listen(listener) {
@@ -239,6 +252,7 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
       for (const listener of [...listeners]) listener.onBroken(error);
     },
   };
+  return log;
 }
 
 /** The outcome of a run of which the store knows nothing any more. */
@@ -247,29 +261,4 @@ const forgotten: Outcome = { status: 'failed', finishReason: 'error', text: '', 
 /** A run is stored from its first pause on, or from its first event where it is durable. */
 function mustStore(run: Run): boolean {
   return run.started.options.durable === true || waitingCalls(run).length > 0;
-}
-
-/** The error of someone who comes too late, or asks for what never was. */
-export function endedError(runId: string, ended: EndedRun | undefined): CountersignError {
-  if (ended === undefined) {
-    return new CountersignError('run-not-found', `There is no run "${runId}".`, {
-      runId,
-      expected: 'the runId of a run that waits (stream.runId, or one that listSuspendedRuns gives)',
-      todo: 'A run that never paused, or whose record has expired, leaves nothing to decide.',
-    });
-  }
-  return new CountersignError('run-ended', `The run "${runId}" has ended (${ended.outcome.status}).`, {
-    runId,
-    outcome: { status: ended.outcome.status, finishReason: ended.outcome.finishReason },
-    todo: 'Nothing of it waits any more. Its decisions are in the record.',
-  });
-}
-
-/** The error of someone who begins a run under an id that is taken. */
-export function existsError(runId: string): CountersignError {
-  return new CountersignError('run-exists', `A run "${runId}" exists already.`, {
-    runId,
-    expected: 'a new runId, or none',
-    todo: 'Leave runId out, and one is made.',
-  });
 }

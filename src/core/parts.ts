@@ -3,6 +3,7 @@ import type { RequestContext } from './context.ts';
 import type { Holder, RunStarted, StoredOptions } from './event.ts';
 import type { Sha256 } from './json.ts';
 import type { Clock, Passing } from './log.ts';
+import type { Message } from './message.ts';
 import type { Model } from './model.ts';
 import type { Policies } from './policy.ts';
 import type { Call, Run } from './state.ts';
@@ -85,6 +86,8 @@ export interface Parts {
   /** By id. */
   readonly tools: ReadonlyMap<string, NamedTool>;
   readonly instructions: string | undefined;
+  /** What was said in the run's thread before it. */
+  readonly history: readonly Message[];
   readonly options: StoredOptions;
   readonly policies: Policies;
   readonly hooks: readonly ToolHooks[];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkPrompt } from '../testing/check-prompt.ts';
 import type { CallRequested, Event } from './event.ts';
+import type { Message } from './message.ts';
 import { messagesOf, modelOutputOf } from './prompt.ts';
 import type { Run } from './state.ts';
 import {
@@ -113,6 +114,23 @@ test.each(states)('a %s call has a result only when it is settled', (state) => {
   const call = runIn(state).calls.get('c1')!;
   const settled = ['finished', 'failed', 'declined', 'cancelled'].includes(state);
   expect(modelOutputOf(call) !== undefined).toBe(settled);
+});
+
+test('what was said before stands after the system messages and before the input', () => {
+  const [system, user] = [
+    { role: 'system', content: 'Be kind.' },
+    { role: 'user', content: 'Now?' },
+  ] as const;
+  const before = [
+    { role: 'user', content: 'Before?' },
+    { role: 'assistant', content: 'Yes.' },
+  ] as const;
+  const begun = (...messages: Message[]) =>
+    runOf(runStarted({ messages }), stepStarted(), stepFinished(0, []));
+  const answer = { role: 'assistant', content: [{ type: 'text', text: 'text 0' }] };
+  expect(messagesOf(begun(system, user), before)).toEqual([system, ...before, user, answer]);
+  expect(messagesOf(begun(user), before)).toEqual([...before, user, answer]);
+  expect(messagesOf(begun(system, user))).toEqual([system, user, answer]);
 });
 
 describe('what the model reads', () => {

@@ -7,9 +7,12 @@ import type { JsonObject } from './json.ts';
 import type { Message, ModelOutput } from './message.ts';
 import { type Call, lastDecision, type Run, type Step } from './state.ts';
 
-/** The run's input and what it added. Calls that still wait have no result yet. */
-export function messagesOf(run: Run): Message[] {
-  return [...run.started.messages, ...run.steps.flatMap((step) => stepMessages(run, step))];
+/** What was said before, the run's input and what it added. Calls that still wait have no result yet. */
+export function messagesOf(run: Run, history: readonly Message[] = []): Message[] {
+  // Providers take system messages at the beginning only.
+  const begin = run.started.messages.findIndex(({ role }) => role !== 'system');
+  const input = run.started.messages.toSpliced(begin, 0, ...history);
+  return [...input, ...run.steps.flatMap((step) => stepMessages(run, step))];
 }
 
 function stepMessages(run: Run, step: Step): Message[] {
@@ -83,7 +86,7 @@ function toolPart(call: Call): JsonObject[] {
 }
 
 /** A tool name that the model made up, as providers take it back; the name of a real tool is unchanged. */
-function acceptable(toolName: string): string {
+export function acceptable(toolName: string): string {
   return toolName.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || '_';
 }
 
@@ -98,18 +101,30 @@ export function modelOutputOf(call: Call): (ModelOutput & JsonObject) | undefine
     case 'failed':
       return { type: 'error-text', value: call.error?.message ?? 'The call failed.' };
     case 'declined':
-      return { type: 'execution-denied', reason: declinedText(call) };
+      return {
+        type: 'execution-denied',
+        reason: declinedText(isUnentered(call), lastDecision(call)?.reason),
+      };
     case 'cancelled':
-      return { type: 'execution-denied', reason: 'The run was cancelled before this call was carried out.' };
+      return { type: 'execution-denied', reason: cancelledText };
     default:
       return undefined;
   }
 }
 
-/** The plain words by which the model learns of a decline. Nothing ever reads them back. */
-function declinedText(call: Call): string {
-  const reason = lastDecision(call)?.reason;
-  return call.request.gate === 'held' && call.stop === 1
+export const cancelledText = 'The run was cancelled before this call was carried out.';
+
+/**
+ * The plain words by which the model learns of a decline. Nothing ever reads them back.
+ * @param before whether `execute` was never entered; else the call had asked for something.
+ */
+export function declinedText(before: boolean, reason: string | undefined): string {
+  return before
     ? `A person declined this call; it was not carried out.${reason ? ` Reason: ${reason}` : ''}`
     : `A person declined to answer what this call asked for; it was not completed.${reason ? ` Reason: ${reason}` : ''}`;
+}
+
+/** Whether a declined call was declined at its first stop, before `execute`. */
+export function isUnentered(call: Call): boolean {
+  return call.request.gate === 'held' && call.stop === 1;
 }

@@ -3,9 +3,11 @@
  * here that says must is a test there.
  */
 import type { PathStep } from './below.ts';
-import type { CallError, Decision, Outcome, Person, Verdict } from './event.ts';
+import type { CallError, Decision, MessageKey, Outcome, Person, Verdict } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Head } from './next.ts';
+
+export type { MessageKey } from './event.ts';
 
 /** A call that a person can move, as the index keeps it. Arguments stay in the events: `requestSeq` points there. */
 export interface OpenCall {
@@ -220,14 +222,6 @@ export interface ThreadRow {
   readonly createdAt: number;
   /** When something was last said in it. */
   readonly updatedAt: number;
-}
-
-/** Where a message stands in its thread: by time, then by run ('' where it is of none), then by index. */
-export interface MessageKey {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly runId: string;
-  readonly index: number;
 }
 
 export interface MessageRow extends MessageKey {

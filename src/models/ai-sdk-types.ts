@@ -2,7 +2,10 @@
  * Types of the AI SDK's provider interface, taken from what `ai` itself exports: `@ai-sdk/provider`, which names
  * them, is no dependency of ours.
  */
-import type { LanguageModel } from 'ai';
+import type { LanguageModel, UIMessage } from 'ai';
+
+/** A message of a chat page, as a thread keeps it. */
+export type { UIMessage };
 
 /** A model object of the AI SDK, of any version of its specification. */
 export type LanguageModelObject = Exclude<LanguageModel, string>;

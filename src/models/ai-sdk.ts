@@ -6,7 +6,7 @@
 import type { LanguageModelStreamPart, ModelMessage, ToolSet, UIMessage } from 'ai';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import { type Message, toMessages } from '../core/message.ts';
+import type { Message } from '../core/message.ts';
 import type { Model, ModelRequest, ModelResponse, ToolDescription } from '../core/model.ts';
 import type { LanguageModelObject } from './ai-sdk-types.ts';
 import { type Collector, collector } from './collect-response.ts';
@@ -14,6 +14,7 @@ import { failureText } from './failure-text.ts';
 import { type ModelIdOptions, modelFromId } from './model-id.ts';
 import { orAborted } from './or-aborted.ts';
 import { type Sleep, sleep, withRetries } from './retry.ts';
+import { toMessages } from './to-messages.ts';
 
 type Sdk = typeof import('ai');
 type Options = Parameters<Sdk['experimental_streamLanguageModelCall']>[0];
@@ -48,6 +49,12 @@ export function modelOf(model: LanguageModelObject | string, options: ModelOptio
 export async function messagesFromUi(messages: readonly Omit<UIMessage, 'id'>[]): Promise<Message[]> {
   const { convertToModelMessages } = await import('ai');
   return toMessages(await convertToModelMessages([...messages]));
+}
+
+/** As `messagesFromUi`, as the AI SDK gives them: they may hold what JSON cannot, such as URLs. */
+export async function modelMessagesFromUi(messages: readonly UIMessage[]): Promise<ModelMessage[]> {
+  const { convertToModelMessages } = await import('ai');
+  return convertToModelMessages([...messages]);
 }
 
 /** The JSON Schema of a schema that has none of its own, as the AI SDK makes it (zod 3, zod mini). */

@@ -22,6 +22,7 @@ export function endedLeg(
     stored: true,
     commit: refuse,
     refresh: async () => {},
+    elsewhere: undefined,
     claimedAt: () => 0,
     record: refuse,
     listen(listener) {

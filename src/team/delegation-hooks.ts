@@ -1,10 +1,11 @@
 /** What a caller may say of delegations (`delegation: { … }`), each hook once per delegation, never again on resume. */
 import { messageOf } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
-import { type Message, type MessageInput, toMessages } from '../core/message.ts';
+import type { Message, MessageInput } from '../core/message.ts';
 import type { Execution } from '../core/parts.ts';
 import { messagesOf } from '../core/prompt.ts';
 import type { Run } from '../core/state.ts';
+import { toMessages } from '../models/to-messages.ts';
 
 /** The facts of a delegation that every hook is given. */
 export interface DelegationContext {

@@ -5,11 +5,12 @@
 import { childIdOf } from '../core/below.ts';
 import type { RunStarted, StoredOptions } from '../core/event.ts';
 import type { JsonObject } from '../core/json.ts';
-import { type Message, toMessages } from '../core/message.ts';
+import type { Message } from '../core/message.ts';
 import type { Delegate, Execution, NamedTool, Parts } from '../core/parts.ts';
 import type { Schema } from '../core/schema.ts';
 import type { Run } from '../core/state.ts';
 import { toolOf } from '../core/tool.ts';
+import { toMessages } from '../models/to-messages.ts';
 import { completed, type DelegationOptions, type DelegationResult, started } from './delegation-hooks.ts';
 
 /** What a delegation needs to know of a sub-agent. */

@@ -38,7 +38,7 @@ const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const conversations = [issue('conversations'), 'toolset', 'sub-agent', 'memory', 'auto-resume'] as const;
+const conversations = [issue('conversations'), 'toolset', 'sub-agent', 'auto-resume'] as const;
 const http = [issue('http'), 'HTTP', 'client', 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
@@ -57,7 +57,8 @@ function durability(
   ];
 }
 
-const later = [conversations, http, mcp] as const;
+const elsewhere = [conversations, http, mcp] as const;
+const later = [...elsewhere, [issue('conversations'), 'memory']] as const;
 
 const twoProcesses = test('two-processes');
 const races = test('e2e/race/kinds');
@@ -66,6 +67,9 @@ const neighbours = test('interrupted-neighbours');
 const observed = test('observed');
 const byThread = test('thread-decisions');
 const afterThread = test('thread-decisions-after');
+const loaded = test('memory-loaded');
+const turns = test('memory-turns');
+const keptInThread = test('memory-kept');
 const laterOn = issue('conversations');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
@@ -126,16 +130,22 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
     [doesNotApply('no model is asked after it'), 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, neighbours, doesNotApply('no model is asked after it'), afterThread),
-    ...later,
+    [turns, 'memory'],
+    ...elsewhere,
   ),
-  K11: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later),
+  K11: cells(
+    [loaded, ...today, 'memory'],
+    ...durability(laterOn, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
+    ...elsewhere,
+  ),
   K12: cells(
     [test('k12-what-is-stored'), ...faces, ...kept, 'agent tool', 'approve', 'listSuspendedRuns'],
     [test('bad-input'), 'dynamic tool', 'AI SDK tool', 'client tool'],
     [test('bad-input-decisions'), 'resume'],
     [doesNotApply('it stores an event without content'), 'decline', 'continueRun', 'cancelRun'],
     ...durability(races, neighbours, doesNotApply('it stores nothing'), afterThread),
-    ...later,
+    [keptInThread, 'memory'],
+    ...elsewhere,
   ),
   K13: cells(
     [test('k13-nothing-changes'), ...world, ...verdicts, 'continueRun'],
@@ -146,7 +156,8 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it takes no options and runs no tool'),
       afterThread,
     ),
-    ...later,
+    [keptInThread, 'memory'],
+    ...elsewhere,
   ),
   K14: cells(
     [test('k14-same-grammar'), 'stream', ...kept, ...tools, ...verdicts, 'continueRun'],
@@ -185,7 +196,8 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('what cancels a run asks for no tool'), 'dynamic tool', 'AI SDK tool'],
     [laterOn, 'resume'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
-    ...later,
+    [turns, 'memory'],
+    ...elsewhere,
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
@@ -196,7 +208,8 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   K19: cells(
     [test('k19-nothing-lingers'), ...today],
     ...durability(races, neighbours, observed, afterThread),
-    ...later,
+    [keptInThread, 'memory'],
+    ...elsewhere,
   ),
   K20: cells(
     [test('k20-declined'), ...world, ...verdicts],

@@ -11,6 +11,8 @@ import {
   type DecisionOptions,
   type LegOptions,
   type ListOptions,
+  Memory,
+  type MemoryOptions,
   type MessagesInput,
   type RunOptions,
   type Store,
@@ -29,6 +31,8 @@ export interface Plan {
   /** Of the run; in the world 'cold with options' they are passed again with each decision. */
   readonly options?: RunOptions | undefined;
   readonly agent?: Partial<AgentConfig> | undefined;
+  /** Gives the agent of each registry a memory of its own, with these options. */
+  readonly memory?: MemoryOptions | undefined;
   readonly registry?: Partial<Omit<CountersignConfig, 'agents' | 'storage'>> | undefined;
   /** Puts something around the store of each registry. */
   readonly around?: ((store: Store) => Store) | undefined;
@@ -56,6 +60,10 @@ export interface Scene {
   decider(): Agent;
   /** A sub-agent, by id, in the registry of whoever decides now. */
   memberOf(id: string): Agent;
+  /** The memory of who decides now. */
+  memory(): Memory;
+  /** A turn of who decides now. */
+  turn(messages: MessagesInput, options?: RunOptions): Promise<Told>;
   /** An agent in a registry of its own on the same store, other than planned where `changes` say so. */
   another(changes?: Partial<AgentConfig>, around?: (store: Store) => Store): Agent;
   /** Sweeps once in a registry of its own: resolves when what dead workers left is taken over. */
@@ -86,19 +94,29 @@ export function openScene(world: World, plan: Plan, stage: Stage): Scene {
   const openRegistry = (
     storage: Store,
     changes: Partial<AgentConfig> = {},
-  ): { agent: Agent; registry: Countersign } => {
+  ): { agent: Agent; registry: Countersign; memory: Memory | undefined } => {
     const tools = plan.tools === undefined ? {} : { tools: plan.tools };
     const agents = plan.agents === undefined ? {} : { agents: plan.agents() };
-    const agent = new Agent({ id: agentId, model, ...tools, ...agents, ...plan.agent, ...changes });
+    const memory = plan.memory && new Memory({ options: plan.memory });
+    const remembering = memory ? { memory } : {};
+    const agent = new Agent({
+      id: agentId,
+      model,
+      ...tools,
+      ...agents,
+      ...remembering,
+      ...plan.agent,
+      ...changes,
+    });
     const registry = new Countersign({
       agents: { agent },
       storage,
       warn: (message) => warnings.push(message),
       ...plan.registry,
     });
-    return { agent, registry };
+    return { agent, registry, memory };
   };
-  const { agent: first, registry: firstRegistry } = openRegistry(around(stage.store));
+  const { agent: first, registry: firstRegistry, memory: firstMemory } = openRegistry(around(stage.store));
   const another: Scene['another'] = (changes, aroundIt = around) =>
     openRegistry(aroundIt(stage.reopen()), changes).agent;
   const decider = (): Agent => (world.temperature === 'warm' ? first : another());
@@ -121,6 +139,19 @@ export function openScene(world: World, plan: Plan, stage: Stage): Scene {
     rowsWith: stage.rowsWith,
     first,
     decider,
+    memory() {
+      const memory = world.temperature === 'warm' ? firstMemory : openRegistry(around(stage.reopen())).memory;
+      if (memory === undefined) throw new Error('The plan has no memory.');
+      return memory;
+    },
+    turn(messages, more = {}) {
+      const agent = decider();
+      const given = { ...options, ...more };
+      return told({
+        stream: () => agent.stream(messages, given),
+        generate: () => agent.generate(messages, given),
+      });
+    },
     another,
     memberOf: (id) =>
       (world.temperature === 'warm' ? firstRegistry : openRegistry(around(stage.reopen())).registry).getAgent(

@@ -14,6 +14,7 @@ export function begin(started = runStarted(), store: TestStore = testStore()) {
     {
       store,
       clock: { now: () => 1000, sleep: async () => {} },
+      rowsOf: () => [],
       newBatchId: () => `batch-${++batches}`,
       alive: () => undefined,
       monotonic: () => 0,

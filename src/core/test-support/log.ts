@@ -13,6 +13,7 @@ export function portsOf(store: Store) {
   const ports: LogPorts = {
     store,
     clock,
+    rowsOf: () => [],
     newBatchId: () => `batch-${++batches}`,
     alive: () => undefined,
     monotonic: () => 0,

@@ -57,6 +57,7 @@ export function partsOf(tools: readonly Tool[], over: Partial<Parts> = {}): Test
     model: scriptedPort([]),
     tools: namedTools(tools),
     instructions: undefined,
+    history: [],
     options: { maxSteps: 20, maxRetries: 0, toolCallConcurrency: 10 },
     policies: { holdEverything: false, functions: [] },
     hooks: [],

@@ -1,8 +1,8 @@
-/** What every request about a run must look like, whatever the run's state. */
+/** Whether a request to decide, or to act on a run, is well-formed at all. */
 import type { DecisionRequest } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
 
-/** @throws `invalid-decision` for a request that is malformed. */
+/** Refuses a request that is malformed, whatever the run's state. */
 export function checkRequest(request: Partial<DecisionRequest>): void {
   const refuse = (name: string, expected: string): never => {
     const is =

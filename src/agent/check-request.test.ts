@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { request } from '../core/test-support/decide.ts';
-import { checkRequest } from './decision-request.ts';
+import { checkRequest } from './check-request.ts';
 
 describe('checkRequest', () => {
   test.each<[string, Record<string, unknown>]>([

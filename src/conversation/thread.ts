@@ -1,0 +1,102 @@
+/**
+ * Owns the reading of a thread: its stored messages and, live, those of its open runs, in one order. Nothing of an
+ * open run is copied: it is looked at where it is.
+ */
+import { eventFrom, type MessageKey } from '../core/event.ts';
+import { fold } from '../core/run.ts';
+import type { Run } from '../core/state.ts';
+import type { MessageRow, Store, ThreadStore } from '../core/store.ts';
+import type { UIMessage } from '../models/ai-sdk-types.ts';
+import { compareKeys } from './keys.ts';
+import { type Spoken, spokenIn } from './run-view.ts';
+
+/** Where a thread's messages are, and where runs of it may be open. */
+export interface ThreadPlaces {
+  readonly threads: ThreadStore;
+  readonly runs: readonly Pick<Store, 'list' | 'load'>[];
+}
+
+export interface ConversationIds {
+  readonly threadId: string;
+  readonly resourceId: string;
+}
+
+export interface Range {
+  /** Both included. */
+  readonly from?: MessageKey | undefined;
+  readonly to?: MessageKey | undefined;
+  /** The newest so many. */
+  readonly last?: number | undefined;
+}
+
+/** Open runs of one thread that are looked at. */
+const openAtMost = 1000;
+
+/**
+ * The open runs of a thread.
+ * @param except one that is not looked at.
+ */
+export async function openRunsOf(
+  { runs }: ThreadPlaces,
+  { threadId, resourceId }: ConversationIds,
+  except?: string,
+): Promise<Run[]> {
+  const found = await Promise.all(
+    runs.map(async (store) => {
+      const page = await store.list({ threadId, resourceId, status: 'all', limit: openAtMost });
+      const others = page.runs.filter(({ runId }) => runId !== except);
+      return Promise.all(others.map(({ runId }) => store.load(runId, 0)));
+    }),
+  );
+  const open = found.flat().flatMap((run) => (run?.kind === 'open' ? [run] : []));
+  return open.map(({ events }) => fold(events.map(eventFrom)) as Run);
+}
+
+/**
+ * The messages of a thread in order.
+ * @param open its open runs, read before: one that ends meanwhile is then found among the stored messages.
+ */
+export async function spokenInThread(
+  { threads }: ThreadPlaces,
+  threadId: string,
+  range: Range,
+  open: readonly Run[],
+): Promise<Spoken[]> {
+  const rows = await threads.messages({ threadId, ...range });
+  const stored = spokenInRows(rows);
+  const live = open.flatMap(spokenIn).filter((spoken) => isWithin(spoken, range));
+  if (live.length === 0) return stored;
+  return newest(merged(stored, live), range.last);
+}
+
+function isWithin(key: MessageKey, { from, to }: Range): boolean {
+  return (!from || compareKeys(from, key) <= 0) && (!to || compareKeys(key, to) <= 0);
+}
+
+function newest(spoken: Spoken[], last: number | undefined): Spoken[] {
+  return last === undefined ? spoken : spoken.slice(Math.max(0, spoken.length - last));
+}
+
+/** Parsed at once: that is much faster than one by one. */
+function spokenInRows(rows: readonly MessageRow[]): Spoken[] {
+  const messages = JSON.parse(`[${rows.map(({ data }) => data).join(',')}]`) as UIMessage[];
+  return rows.map(({ at, runId, index }, place) => ({
+    at,
+    runId,
+    index,
+    message: messages[place] as UIMessage,
+  }));
+}
+
+/** A message that is there replaces what it says and keeps its place; one of an ended run is as it was stored. */
+function merged(stored: readonly Spoken[], live: readonly Spoken[]): Spoken[] {
+  const byId = new Map(stored.map((spoken) => [spoken.message.id, spoken]));
+  const settled = new Set(stored.map(({ runId }) => runId));
+  for (const spoken of live) {
+    const { message, runId } = spoken;
+    const known = byId.get(message.id);
+    if (known === undefined) byId.set(message.id, spoken);
+    else if (!settled.has(runId)) byId.set(message.id, { ...known, message });
+  }
+  return [...byId.values()].sort(compareKeys);
+}
