@@ -1,5 +1,6 @@
 export { Agent } from './agent/agent.ts';
 export { Countersign, type CountersignConfig } from './agent/countersign.ts';
+export { createTool } from './agent/create-tool.ts';
 export type { ListedCall, ListOptions, SuspendedRun, SuspendedRuns } from './agent/list.ts';
 export type { ObserveOptions } from './agent/observe.ts';
 export type {
@@ -45,14 +46,13 @@ export type {
   WorkerStore,
   Written,
 } from './core/store.ts';
-export {
-  type ApprovalContext,
-  createTool,
-  type Tool,
-  type ToolAgentContext,
-  type ToolContext,
-  type ToolOptions,
-  type ToolWriter,
+export type {
+  ApprovalContext,
+  Tool,
+  ToolAgentContext,
+  ToolContext,
+  ToolOptions,
+  ToolWriter,
 } from './core/tool.ts';
 export type { HeartbeatOptions } from './engine/heartbeat.ts';
 export type { ModelInput } from './models/model-input.ts';

@@ -7,6 +7,7 @@ import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../strea
 import { cancelRun } from './cancel.ts';
 import { continueRun } from './continuation.ts';
 import { decideCall, resolveCall } from './decision.ts';
+import { checkKeys } from './known-keys.ts';
 import { type ListOptions, listRuns, type SuspendedRuns } from './list.ts';
 import { type ObserveOptions, observeRun } from './observe.ts';
 import {
@@ -14,6 +15,7 @@ import {
   type ContinueOptions,
   checkOptions,
   type DecisionOptions,
+  optionKeys,
   type ResolveOptions,
   type RunOptions,
 } from './options.ts';
@@ -22,7 +24,14 @@ import { recoverRun } from './recovery.ts';
 import type { DecideOptions } from './remote-decision.ts';
 import { startRun } from './start.ts';
 import { type SendToolApprovalOptions, type SentToolApproval, sendToolApproval } from './thread-approval.ts';
-import type { AgentConfig, AgentCore, Binding, MessagesInput, UiMessageInput } from './types.ts';
+import {
+  type AgentConfig,
+  type AgentCore,
+  agentKeys,
+  type Binding,
+  type MessagesInput,
+  type UiMessageInput,
+} from './types.ts';
 import { openWorker, systemClock } from './worker.ts';
 
 /** Lets a registry bind an agent to its store. */
@@ -190,8 +199,11 @@ function check(config: AgentConfig): void {
   if (config.model === undefined || config.model === null) {
     refuse(`Agent "${config.id}" has no model.`, "model: 'provider/model' or a model object of the AI SDK");
   }
+  checkKeys(config, agentKeys, `agent "${config.id}"`, 'invalid-agent');
   if (config.tools !== undefined && typeof config.tools !== 'function') namedTools(config.tools, config);
-  if (config.defaultOptions) checkOptions(config.defaultOptions);
+  if (config.defaultOptions === undefined) return;
+  checkKeys(config.defaultOptions, optionKeys.run, 'defaultOptions');
+  checkOptions(config.defaultOptions);
 }
 
 function ownBinding(agentId: string): Binding {

@@ -6,14 +6,16 @@ import { headOf, isClaim } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import { lastStep, type Run } from '../core/state.ts';
 import type { Leg } from '../stream/leg.ts';
+import { checkKeys } from './known-keys.ts';
 import { acquireOpen, runLeg, withLease } from './legs.ts';
-import type { ContinueOptions } from './options.ts';
+import { type ContinueOptions, optionKeys } from './options.ts';
 import { partsOf } from './prepare.ts';
 import type { AgentCore } from './types.ts';
 
 /** Tries the model call of a stalled run again. */
 export async function continueRun(agent: AgentCore, options: ContinueOptions): Promise<Leg> {
   checkRequest(options);
+  checkKeys(options, optionKeys.continue, 'continueRun');
   const { worker } = agent.binding();
   const lease = await acquireOpen(agent, worker, options.runId);
   return withLease(lease, async () => {

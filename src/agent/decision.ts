@@ -19,8 +19,9 @@ import type { EndedRun } from '../core/store.ts';
 import { endedLeg } from '../stream/ended.ts';
 import type { Leg } from '../stream/leg.ts';
 import { continued } from './continuation.ts';
+import { checkKeys } from './known-keys.ts';
 import { acquire, runLeg, withLease } from './legs.ts';
-import type { DecisionOptions, ResolveOptions } from './options.ts';
+import { type DecisionOptions, optionKeys, type ResolveOptions } from './options.ts';
 import { type LegParts, partsOf } from './prepare.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease, Worker } from './worker.ts';
@@ -32,6 +33,7 @@ export async function decideCall(
   word: Pick<DecisionRequest, 'verdict' | 'data' | 'resolution'>,
 ): Promise<Leg> {
   checkRequest(options);
+  checkKeys(options, word.verdict === 'resolve' ? optionKeys.resolve : optionKeys.decision, 'a decision');
   const given: DecisionRequest = { ...requestOf(options), ...word };
   const { worker } = agent.binding();
   const lease = await acquire(agent, worker, options.runId);

@@ -6,6 +6,7 @@ import { type Change, changesOf, type RunLog } from '../core/log.ts';
 import { headOf } from '../core/next.ts';
 import { endedLeg } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
+import { checkKeys, type KeysOf } from './known-keys.ts';
 import { acquire, followLeg, withLease } from './legs.ts';
 import { recoverRun } from './recovery.ts';
 import type { AgentCore } from './types.ts';
@@ -17,12 +18,15 @@ export interface ObserveOptions {
   readonly afterEvent?: number | undefined;
 }
 
+const observeKeys = { runId: true, afterEvent: true } as const satisfies KeysOf<ObserveOptions>;
+
 /**
  * A leg that tells what happened, and what happens until the run waits for a person or ends. A run that nobody moves
  * is moved, as a sweep would.
  */
 export async function observeRun(agent: AgentCore, options: ObserveOptions): Promise<Leg> {
   checkRequest(options);
+  checkKeys(options, observeKeys, 'observe');
   const { runId, afterEvent = 0 } = options;
   if (!Number.isInteger(afterEvent) || afterEvent < 0) {
     throw new CountersignError('invalid-option', 'The option afterEvent is malformed.', {

@@ -8,6 +8,7 @@ import type { ToolHooks } from '../core/parts.ts';
 import type { PolicyOption } from '../core/policy.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
+import type { KeysOf } from './known-keys.ts';
 
 /** What each leg's caller may pass, and must pass again where it could not be stored. */
 export interface LegOptions extends LegCallbacks {
@@ -101,6 +102,52 @@ export interface CancelOptions {
   readonly reason?: string | undefined;
   readonly by?: Person | undefined;
 }
+
+/** Which keys each method takes. An option that is not here does not compile. */
+const legKeys = {
+  requireToolApproval: true,
+  hooks: true,
+  requestContext: true,
+  model: true,
+  instructions: true,
+  activeTools: true,
+  toolChoice: true,
+  modelSettings: true,
+  providerOptions: true,
+  waitUntil: true,
+  abortSignal: true,
+  onStepFinish: true,
+  onFinish: true,
+  onError: true,
+} as const satisfies KeysOf<LegOptions>;
+
+const decisionKeys = {
+  ...legKeys,
+  runId: true,
+  toolCallId: true,
+  stop: true,
+  fingerprint: true,
+  reason: true,
+  decisionId: true,
+  by: true,
+} as const satisfies KeysOf<DecisionOptions>;
+
+export const optionKeys = {
+  leg: legKeys,
+  run: {
+    ...legKeys,
+    maxSteps: true,
+    toolCallConcurrency: true,
+    maxRetries: true,
+    durable: true,
+    runId: true,
+    memory: true,
+  } satisfies KeysOf<RunOptions>,
+  decision: decisionKeys,
+  resolve: { ...decisionKeys, runAgain: true, output: true, error: true } satisfies KeysOf<ResolveOptions>,
+  continue: { ...legKeys, runId: true, by: true } satisfies KeysOf<ContinueOptions>,
+  cancel: { runId: true, reason: true, by: true } satisfies KeysOf<CancelOptions>,
+} as const;
 
 /** The defaults. One table: SPEC.md has the same. */
 export const defaults = {

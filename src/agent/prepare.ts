@@ -11,12 +11,14 @@ import type { NamedTool, Parts, ToolHooks } from '../core/parts.ts';
 import { type Policies, policiesOf } from '../core/policy.ts';
 import { isTool } from '../core/tool.ts';
 import { toolFromAiSdk } from '../models/ai-sdk-tool.ts';
+import { checkKeys } from './known-keys.ts';
 import {
   checkOptions,
   conversationOf,
   defaults,
   type LegOptions,
   mergeOptions,
+  optionKeys,
   type RunOptions,
   storedLegOptions,
   storedOptions,
@@ -115,6 +117,7 @@ async function supplied(agent: AgentCore, started: RunStarted, call: LegOptions)
   if (!supply || missing.length === 0) return call;
   const { runId, agentId, resourceId } = started;
   const extra = await supply({ agentId, runId, resourceId, missing });
+  checkKeys(extra, optionKeys.leg, 'what supply gave');
   const requestContext = new RequestContext([
     ...(extra.requestContext?.entries() ?? []),
     ...(call.requestContext?.entries() ?? []),

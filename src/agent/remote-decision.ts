@@ -3,6 +3,7 @@ import { checkRequest, decide, decideEnded, targetOf } from '../core/decide.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
 import { endedError } from '../core/log.ts';
+import { checkKeys, type KeysOf } from './known-keys.ts';
 import type { Worker } from './worker.ts';
 
 /** Approve or decline: what needs none of the agent's code. */
@@ -25,9 +26,21 @@ export interface AcceptedDecision {
   readonly driven: boolean;
 }
 
+const decideKeys = {
+  verdict: true,
+  runId: true,
+  toolCallId: true,
+  stop: true,
+  fingerprint: true,
+  reason: true,
+  decisionId: true,
+  by: true,
+} as const satisfies KeysOf<DecideOptions>;
+
 /** Without the code of its agent a call can only be approved or declined. @throws `invalid-decision`. */
 export function checkVerdict(options: DecideOptions): void {
   checkRequest(options);
+  checkKeys(options, decideKeys, 'decideToolCall');
   if (options.verdict === 'approve' || options.verdict === 'decline') return;
   throw new CountersignError('invalid-decision', 'The verdict is neither approve nor decline.', {
     runId: options.runId,

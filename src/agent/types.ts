@@ -6,6 +6,7 @@ import type { Model } from '../core/model.ts';
 import type { Limits, ToolHooks } from '../core/parts.ts';
 import type { Tool } from '../core/tool.ts';
 import type { ModelInput } from '../models/model-input.ts';
+import type { KeysOf } from './known-keys.ts';
 import type { LegOptions, RunOptions } from './options.ts';
 import type { Worker } from './worker.ts';
 
@@ -54,6 +55,21 @@ export interface AgentConfig {
   /** Every event of its runs is stored from the first, so that they survive a crash at any moment. */
   readonly durable?: boolean | undefined;
 }
+
+export const agentKeys = {
+  id: true,
+  name: true,
+  description: true,
+  instructions: true,
+  model: true,
+  tools: true,
+  hooks: true,
+  defaultOptions: true,
+  secretContext: true,
+  whenSeveralWait: true,
+  workspace: true,
+  durable: true,
+} as const satisfies KeysOf<AgentConfig>;
 
 /** What a drive without a caller, or a decision that lacks it, is given of what could not be stored. */
 export type Supply = (asked: {
