@@ -20,11 +20,11 @@ import { endedLeg } from '../stream/ended.ts';
 import type { Leg } from '../stream/leg.ts';
 import { continued } from './continuation.ts';
 import { checkKeys } from './known-keys.ts';
-import { acquire, runLeg, withLease } from './legs.ts';
+import { acquire, callbacksOf, runLeg, withLease } from './legs.ts';
 import { type DecisionOptions, optionKeys, type ResolveOptions } from './options.ts';
 import { type LegParts, partsOf } from './prepare.ts';
 import type { AgentCore } from './types.ts';
-import type { Lease, Worker } from './worker.ts';
+import type { Lease } from './worker.ts';
 
 /** Approve, decline, resume. Resolves when the decision is stored; the leg then carries what follows. */
 export async function decideCall(
@@ -37,7 +37,7 @@ export async function decideCall(
   const given: DecisionRequest = { ...requestOf(options), ...word };
   const { worker } = agent.binding();
   const lease = await acquire(agent, worker, options.runId);
-  if (lease.kind === 'ended') return legOfRecord(lease, given, worker);
+  if (lease.kind === 'ended') return legOfRecord(agent, lease, options, given);
   const target = chosen(lease, given, agent);
   try {
     return await decideOpen(agent, lease, options, given, target);
@@ -45,7 +45,7 @@ export async function decideCall(
     if (!isCountersignError(error, 'run-ended')) throw error;
     // Others ended the run meanwhile: what they left is the answer, for the stop that was meant.
     const ended = await acquire(agent, worker, options.runId);
-    if (ended.kind === 'ended') return legOfRecord(ended, { ...given, ...target }, worker);
+    if (ended.kind === 'ended') return legOfRecord(agent, ended, options, { ...given, ...target });
     ended.release();
     throw error;
   }
@@ -60,8 +60,14 @@ function chosen(lease: Lease, given: DecisionRequest, agent: AgentCore): Target 
   }
 }
 
-function legOfRecord(ended: EndedRun, given: DecisionRequest, worker: Worker): Leg {
-  return endedLeg(ended, decideEnded(ended, decidedRequest(given, undefined)), worker.warn);
+function legOfRecord(
+  agent: AgentCore,
+  ended: EndedRun,
+  options: DecisionOptions,
+  given: DecisionRequest,
+): Leg {
+  const record = decideEnded(ended, decidedRequest(given, undefined));
+  return endedLeg(ended, record, callbacksOf(agent, options), agent.binding().worker.warn);
 }
 
 function decideOpen(

@@ -6,6 +6,7 @@ import { headOf } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import type { EndedRun } from '../core/store.ts';
 import { openClaims } from '../core/takeover.ts';
+import type { LegCallbacks } from '../stream/callbacks.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
 import type { LegOptions } from './options.ts';
 import type { LegParts } from './prepare.ts';
@@ -62,13 +63,13 @@ export async function runLeg(
   return leg;
 }
 
-function callbacksOf(agent: AgentCore, options: LegOptions): LegOptions {
-  const { onStepFinish, onFinish, onError } = agent.defaultOptions;
+/** The callbacks of a leg: its caller's over those of the agent's defaults. */
+export function callbacksOf({ defaultOptions }: AgentCore, options: LegOptions): LegCallbacks {
   return {
-    ...(onStepFinish ? { onStepFinish } : {}),
-    ...(onFinish ? { onFinish } : {}),
-    ...(onError ? { onError } : {}),
-    ...options,
+    onChunk: options.onChunk ?? defaultOptions.onChunk,
+    onStepFinish: options.onStepFinish ?? defaultOptions.onStepFinish,
+    onFinish: options.onFinish ?? defaultOptions.onFinish,
+    onError: options.onError ?? defaultOptions.onError,
   };
 }
 

@@ -36,7 +36,7 @@ export async function observeRun(agent: AgentCore, options: ObserveOptions): Pro
   }
   const { worker } = agent.binding();
   const lease = await acquire(agent, worker, runId);
-  if (lease.kind === 'ended') return endedLeg(lease, undefined, worker.warn);
+  if (lease.kind === 'ended') return endedLeg(lease, undefined, {}, worker.warn);
   return withLease(lease, async () => {
     const { log } = lease;
     let known = await changesOfRun(log, worker);
@@ -50,7 +50,7 @@ export async function observeRun(agent: AgentCore, options: ObserveOptions): Pro
     return leg;
   }).catch(async (error: unknown) => {
     const ended = isCountersignError(error, 'run-ended') ? await worker.acquire(runId) : undefined;
-    if (ended?.kind === 'ended') return endedLeg(ended, undefined, worker.warn);
+    if (ended?.kind === 'ended') return endedLeg(ended, undefined, {}, worker.warn);
     ended?.release();
     throw error;
   });

@@ -116,6 +116,7 @@ const legKeys = {
   providerOptions: true,
   waitUntil: true,
   abortSignal: true,
+  onChunk: true,
   onStepFinish: true,
   onFinish: true,
   onError: true,
@@ -199,6 +200,9 @@ export function checkOptions(options: RunOptions): void {
     refuse('abortSignal', 'an AbortSignal');
   if (hooks !== undefined && (typeof hooks !== 'object' || hooks === null)) {
     refuse('hooks', '{ beforeToolCall?, afterToolCall? }');
+  }
+  for (const name of ['onChunk', 'onStepFinish', 'onFinish', 'onError', 'waitUntil'] as const) {
+    if (options[name] !== undefined && typeof options[name] !== 'function') refuse(name, 'a function');
   }
   const isNamed =
     typeof toolChoice === 'object' && toolChoice?.type === 'tool' && typeof toolChoice.toolName === 'string';

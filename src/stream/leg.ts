@@ -67,6 +67,7 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
     else if (item.type === 'tool-call') toolCalls.push(item);
     else if (item.type === 'tool-result') toolResults.push(item);
     buffer.push(item);
+    notify.chunk(item);
   };
   const narration = narrator(runId, emit, (step, run) => notify.stepFinish(stepResult(run, step)));
 

@@ -26,6 +26,9 @@ const malformedOptions: [keyof RunOptions, unknown[]][] = [
   ['toolChoice', ['refund', {}, { type: 'tool' }, null]],
   ['memory', [{}, 'thread 1', { thread: '' }, { thread: { id: 5 } }, null]],
   ['requireToolApproval', ['true', 1, {}, null]],
+  ['onChunk', ['x', {}, null]],
+  ['onFinish', [true]],
+  ['waitUntil', [5]],
 ];
 
 for (const [name, values] of malformedOptions) {
@@ -51,6 +54,9 @@ inEveryWorld('scenario: K13', 'bad input: malformed options of a decision', asyn
     'hooks',
     'toolChoice',
     'requireToolApproval',
+    'onChunk',
+    'onFinish',
+    'waitUntil',
   ]);
   for (const [name, values] of malformedOptions) {
     if (!ofLegs.has(name)) continue;
