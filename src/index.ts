@@ -11,12 +11,12 @@ export type {
   ResolveOptions,
   RunOptions,
 } from './agent/options.ts';
+export type { ToolsetsInput, ToolsInput } from './agent/tools.ts';
 export type {
   AgentConfig,
   Dynamic,
   MessagesInput,
   Supply,
-  ToolsInput,
   UiMessageInput,
 } from './agent/types.ts';
 export { RequestContext } from './core/context.ts';

@@ -19,11 +19,11 @@ import {
   type ResolveOptions,
   type RunOptions,
 } from './options.ts';
-import { namedTools } from './prepare.ts';
 import { recoverRun } from './recovery.ts';
 import type { DecideOptions } from './remote-decision.ts';
 import { startRun } from './start.ts';
 import { type SendToolApprovalOptions, type SentToolApproval, sendToolApproval } from './thread-approval.ts';
+import { namedTools } from './tools.ts';
 import {
   type AgentConfig,
   type AgentCore,
@@ -200,10 +200,12 @@ function check(config: AgentConfig): void {
     refuse(`Agent "${config.id}" has no model.`, "model: 'provider/model' or a model object of the AI SDK");
   }
   checkKeys(config, agentKeys, `agent "${config.id}"`, 'invalid-agent');
-  if (config.tools !== undefined && typeof config.tools !== 'function') namedTools(config.tools, config);
-  if (config.defaultOptions === undefined) return;
-  checkKeys(config.defaultOptions, optionKeys.run, 'defaultOptions');
-  checkOptions(config.defaultOptions);
+  if (config.defaultOptions !== undefined) {
+    checkKeys(config.defaultOptions, optionKeys.run, 'defaultOptions');
+    checkOptions(config.defaultOptions);
+  }
+  const { tools = {}, defaultOptions } = config;
+  namedTools(typeof tools === 'function' ? {} : tools, config, defaultOptions?.toolsets);
 }
 
 function ownBinding(agentId: string): Binding {

@@ -9,6 +9,7 @@ import type { PolicyOption } from '../core/policy.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
 import type { KeysOf } from './known-keys.ts';
+import { isToolsets, type ToolsetsInput } from './tools.ts';
 
 /** What each leg's caller may pass, and must pass again where it could not be stored. */
 export interface LegOptions extends LegCallbacks {
@@ -23,6 +24,8 @@ export interface LegOptions extends LegCallbacks {
   /** In place of the agent's model. An object cannot be stored. */
   readonly model?: ModelInput | undefined;
   readonly instructions?: string | undefined;
+  /** More tools, beside the agent's and as guarded as they are. They cannot be stored. */
+  readonly toolsets?: ToolsetsInput | undefined;
   /** The only tools that the model is offered, by id or key. */
   readonly activeTools?: readonly string[] | undefined;
   readonly toolChoice?: ToolChoice | undefined;
@@ -110,6 +113,7 @@ const legKeys = {
   requestContext: true,
   model: true,
   instructions: true,
+  toolsets: true,
   activeTools: true,
   toolChoice: true,
   modelSettings: true,
@@ -166,10 +170,15 @@ export function mergeOptions<T extends RunOptions>(base: RunOptions, over: T): T
     ...given,
     ...mergedObject('modelSettings', base, over),
     ...mergedObject('providerOptions', base, over),
+    ...mergedObject('toolsets', base, over),
   } as T;
 }
 
-function mergedObject(key: 'modelSettings' | 'providerOptions', base: RunOptions, over: RunOptions): object {
+function mergedObject(
+  key: 'modelSettings' | 'providerOptions' | 'toolsets',
+  base: RunOptions,
+  over: RunOptions,
+): object {
   return base[key] && over[key] ? { [key]: { ...base[key], ...over[key] } } : {};
 }
 
@@ -182,7 +191,8 @@ export function checkOptions(options: RunOptions): void {
     const value = options[name];
     if (value !== undefined && (!Number.isInteger(value) || value < 1)) refuse(name, 'a whole number from 1');
   }
-  const { maxRetries, activeTools, requestContext, runId, memory, abortSignal, hooks, toolChoice } = options;
+  const { maxRetries, activeTools, toolsets, requestContext, runId, memory, abortSignal, hooks, toolChoice } =
+    options;
   if (maxRetries !== undefined && (!Number.isInteger(maxRetries) || maxRetries < 0)) {
     refuse('maxRetries', 'a whole number from 0');
   }
@@ -191,6 +201,9 @@ export function checkOptions(options: RunOptions): void {
     !(Array.isArray(activeTools) && activeTools.every((id) => typeof id === 'string'))
   ) {
     refuse('activeTools', 'a list of tool ids');
+  }
+  if (toolsets !== undefined && !isToolsets(toolsets)) {
+    refuse('toolsets', '{ name: { key: tool, … }, … }');
   }
   if (requestContext !== undefined && typeof requestContext?.entries !== 'function') {
     refuse('requestContext', 'a RequestContext');

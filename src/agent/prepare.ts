@@ -2,15 +2,13 @@
  * Puts together what one leg needs: the agent's code as deployed now, the run's stored options, and what the leg's
  * caller passed. Nothing is carried over from another leg, so warm and cold are the same.
  */
-import type { Tool as AiSdkTool } from 'ai';
 import { RequestContext } from '../core/context.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { RunStarted, StoredOptions } from '../core/event.ts';
 import type { Message } from '../core/message.ts';
-import type { NamedTool, Parts, ToolHooks } from '../core/parts.ts';
+import type { Parts, ToolHooks } from '../core/parts.ts';
 import { type Policies, policiesOf } from '../core/policy.ts';
 import { isTool } from '../core/tool.ts';
-import { toolFromAiSdk } from '../models/ai-sdk-tool.ts';
 import { checkKeys } from './known-keys.ts';
 import {
   checkOptions,
@@ -24,7 +22,8 @@ import {
   storedOptions,
 } from './options.ts';
 import { restoredContext, storableContext } from './stored-context.ts';
-import type { AgentCore, Dynamic, ToolsInput } from './types.ts';
+import { namedTools, type ToolsInput } from './tools.ts';
+import type { AgentCore, Dynamic } from './types.ts';
 import type { Worker } from './worker.ts';
 
 /** The first event of a run: what is kept of its options, and the names of what cannot be. */
@@ -51,10 +50,20 @@ export function startedEvent(
       ...(typeof call.requireToolApproval === 'function' ? ['requireToolApproval'] : []),
       ...(call.hooks ? ['hooks'] : []),
       ...(call.model !== undefined && typeof call.model !== 'string' ? ['model'] : []),
+      ...neededToolsets(options, call).map((name) => `toolsets.${name}`),
       ...missing.map((key) => `requestContext.${key}`),
     ],
     ...conversationOf(options),
   };
+}
+
+/** The toolsets of the run's caller with a tool that the model may be offered. */
+function neededToolsets({ activeTools }: RunOptions, { toolsets = {} }: RunOptions): string[] {
+  const isActive = ([key, tool]: [string, ToolsInput[string]]): boolean =>
+    activeTools === undefined || activeTools.includes(key) || (isTool(tool) && activeTools.includes(tool.id));
+  return Object.entries(toolsets)
+    .filter(([, tools]) => Object.entries(tools).some(isActive))
+    .map(([name]) => name);
 }
 
 /** `true` anywhere stays true: a hold is never lowered by another policy. */
@@ -90,7 +99,10 @@ export async function partsOf(
   const { instructions, tools, model } = agent.config;
   return {
     model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
-    tools: namedTools(await toolsFor(tools, context()), agent),
+    tools: namedTools(await toolsFor(tools, context()), agent, {
+      ...agent.defaultOptions.toolsets,
+      ...leg.toolsets,
+    }),
     instructions:
       options.instructions ??
       (instructions === undefined ? undefined : await resolve(instructions, context())),
@@ -122,7 +134,8 @@ async function supplied(agent: AgentCore, started: RunStarted, call: LegOptions)
     ...(extra.requestContext?.entries() ?? []),
     ...(call.requestContext?.entries() ?? []),
   ]);
-  return { ...extra, ...mergeOptions({}, call), requestContext };
+  const toolsets = { ...extra.toolsets, ...call.toolsets };
+  return { ...extra, ...mergeOptions({}, call), toolsets, requestContext };
 }
 
 const contextKeys = ({ missing }: RunStarted): string[] =>
@@ -136,6 +149,8 @@ function missingIn(started: RunStarted, leg: LegOptions, context: RequestContext
       return typeof leg.requireToolApproval !== 'function' && leg.requireToolApproval !== true;
     if (name === 'hooks') return leg.hooks === undefined;
     if (name === 'model') return leg.model === undefined;
+    if (name.startsWith('toolsets.'))
+      return !Object.hasOwn(leg.toolsets ?? {}, name.slice('toolsets.'.length));
     return !context?.has(name.slice('requestContext.'.length));
   });
 }
@@ -202,28 +217,4 @@ async function resolve<T>(value: Dynamic<T>, requestContext: RequestContext): Pr
   return typeof value === 'function'
     ? await (value as (given: { requestContext: RequestContext }) => T | Promise<T>)({ requestContext })
     : value;
-}
-
-/**
- * The tools by id, AI SDK tools wrapped once.
- * @throws `invalid-tool` for something that is none, and for two of one name.
- */
-export function namedTools(tools: ToolsInput, agent: { readonly id: string }): Map<string, NamedTool> {
-  const named = new Map<string, NamedTool>();
-  for (const [alias, given] of Object.entries(tools)) {
-    const tool = isTool(given) ? given : toolFromAiSdk(alias, given as AiSdkTool);
-    if (named.has(tool.id)) {
-      throw new CountersignError(
-        'invalid-tool',
-        `Two tools of agent "${agent.id}" are called "${tool.id}".`,
-        {
-          agentId: agent.id,
-          toolName: tool.id,
-          expected: 'an id that no other tool of the agent has',
-        },
-      );
-    }
-    named.set(tool.id, { tool, alias });
-  }
-  return named;
 }

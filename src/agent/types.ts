@@ -1,23 +1,16 @@
 /** What an agent is made of, and what the functions of this folder know of it. */
-import type { Tool as AiSdkTool } from 'ai';
 import type { RequestContext } from '../core/context.ts';
 import type { Message, MessageInput, MessagePart } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { Limits, ToolHooks } from '../core/parts.ts';
-import type { Tool } from '../core/tool.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { KeysOf } from './known-keys.ts';
 import type { LegOptions, RunOptions } from './options.ts';
+import type { ToolsInput } from './tools.ts';
 import type { Worker } from './worker.ts';
 
 /** A value, or a function of the request that gives it. Asked once for each leg. */
 export type Dynamic<T> = T | ((given: { readonly requestContext: RequestContext }) => T | Promise<T>);
-
-/**
- * Tools under keys of your own. A tool's name is its `id`; an AI SDK tool takes its key. What a function leaves
- * `undefined` is not offered; in a plain record it is an error.
- */
-export type ToolsInput = Readonly<Record<string, Tool | AiSdkTool | undefined>>;
 
 /** A message of an AI SDK chat page. */
 export interface UiMessageInput {
@@ -76,7 +69,7 @@ export type Supply = (asked: {
   readonly agentId: string;
   readonly runId: string;
   readonly resourceId: string | undefined;
-  /** For instance `['hooks', 'requestContext.apiKey']`. */
+  /** For instance `['hooks', 'requestContext.apiKey', 'toolsets.github']`. */
   readonly missing: readonly string[];
 }) => LegOptions | Promise<LegOptions>;
 

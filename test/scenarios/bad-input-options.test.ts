@@ -14,6 +14,8 @@ import { askRefunds, kinds, type Refund, withTools } from '../support/kinds.ts';
 import { type Choice, codeOf, errorOf } from '../support/scene.ts';
 import { inBothFaces, inEveryWorld } from '../support/world.ts';
 
+const otherTool = createTool({ id: 'other', inputSchema: z.object({}) });
+
 const malformedOptions: [keyof RunOptions, unknown[]][] = [
   ['maxSteps', [0, -1, 1.5, '3', Number.NaN, Number.POSITIVE_INFINITY, null]],
   ['toolCallConcurrency', [0, 1.5, '3', null]],
@@ -26,6 +28,7 @@ const malformedOptions: [keyof RunOptions, unknown[]][] = [
   ['toolChoice', ['refund', {}, { type: 'tool' }, null]],
   ['memory', [{}, 'thread 1', { thread: '' }, { thread: { id: 5 } }, null]],
   ['requireToolApproval', ['true', 1, {}, null]],
+  ['toolsets', ['x', [], [{}], { desk: null }, { desk: [] }, { desk: 'x' }, { desk: otherTool }, null]],
   ['onChunk', ['x', {}, null]],
   ['onFinish', [true]],
   ['waitUntil', [5]],
@@ -54,6 +57,7 @@ inEveryWorld('scenario: K13', 'bad input: malformed options of a decision', asyn
     'hooks',
     'toolChoice',
     'requireToolApproval',
+    'toolsets',
     'onChunk',
     'onFinish',
     'waitUntil',

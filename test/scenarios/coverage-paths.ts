@@ -32,7 +32,7 @@ export const paths = {
   'resolve interrupted': { isBuilt: true, evidence: /\.resolveCall\(/ },
   observe: { isBuilt: true, evidence: /\.observe\(/ },
   'thread decisions': { isBuilt: true, evidence: /\.send\(|sendAndFollow\(/ },
-  toolset: { isBuilt: false },
+  toolset: { isBuilt: false, evidence: /\btoolsets\b/ },
   'sub-agent': { isBuilt: false },
   memory: { isBuilt: false },
   'auto-resume': { isBuilt: false },

@@ -38,7 +38,7 @@ const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const conversations = [issue('conversations'), 'toolset', 'sub-agent', 'memory', 'auto-resume'] as const;
+const conversations = [issue('conversations'), 'sub-agent', 'memory', 'auto-resume'] as const;
 const http = [issue('http'), 'HTTP', 'client', 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
@@ -57,7 +57,10 @@ function durability(
   ];
 }
 
-const later = [conversations, http, mcp] as const;
+/** What comes later, and the tools that a caller brings along. */
+function later(toolset: Cell = issue('conversations')): readonly (readonly [Cell, ...Path[]])[] {
+  return [[toolset, 'toolset'], conversations, http, mcp];
+}
 
 const twoProcesses = test('two-processes');
 const races = test('e2e/race/kinds');
@@ -66,6 +69,7 @@ const neighbours = test('interrupted-neighbours');
 const observed = test('observed');
 const byThread = test('thread-decisions');
 const afterThread = test('thread-decisions-after');
+const toolsets = test('toolsets');
 const laterOn = issue('conversations');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
@@ -73,18 +77,18 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   K1: cells(
     [test('k01-declined-never-executes'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
-    ...later,
+    ...later(toolsets),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
-    ...later,
+    ...later(),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
     [test('bad-input-model-and-store'), ...others],
     ...durability(races, interrupted, observed, byThread),
-    ...later,
+    ...later(),
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -95,47 +99,47 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it is told nothing that a model wrote, and moves nothing'),
       byThread,
     ),
-    ...later,
+    ...later(),
   ),
   K5: cells(
     [test('k05-every-path-holds'), ...world, 'approve', 'listSuspendedRuns'],
     [decidedBefore, 'decline', 'resume', 'continueRun', 'cancelRun'],
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
-    ...later,
+    ...later(toolsets),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
     [doesNotApply('no call waits in a step whose model call is tried again'), 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
-    ...later,
+    ...later(),
   ),
   K7: cells(
     [test('k07-neighbours'), ...world, ...verdicts, 'listSuspendedRuns'],
     [doesNotApply('no call is open in a step whose model call is tried again'), 'continueRun'],
     [doesNotApply('it ends all calls of the run: K17'), 'cancelRun'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
-    ...later,
+    ...later(),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
     ...durability(races, interrupted, observed, afterThread),
-    ...later,
+    ...later(),
   ),
-  K9: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later),
+  K9: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later()),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
     [doesNotApply('no model is asked after it'), 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, neighbours, doesNotApply('no model is asked after it'), afterThread),
-    ...later,
+    ...later(),
   ),
-  K11: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later),
+  K11: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later()),
   K12: cells(
     [test('k12-what-is-stored'), ...faces, ...kept, 'agent tool', 'approve', 'listSuspendedRuns'],
     [test('bad-input'), 'dynamic tool', 'AI SDK tool', 'client tool'],
     [test('bad-input-decisions'), 'resume'],
     [doesNotApply('it stores an event without content'), 'decline', 'continueRun', 'cancelRun'],
     ...durability(races, neighbours, doesNotApply('it stores nothing'), afterThread),
-    ...later,
+    ...later(),
   ),
   K13: cells(
     [test('k13-nothing-changes'), ...world, ...verdicts, 'continueRun'],
@@ -146,7 +150,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it takes no options and runs no tool'),
       afterThread,
     ),
-    ...later,
+    ...later(toolsets),
   ),
   K14: cells(
     [test('k14-same-grammar'), 'stream', ...kept, ...tools, ...verdicts, 'continueRun'],
@@ -158,18 +162,18 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       observed,
       doesNotApply('it returns no stream: who wants to follow observes'),
     ),
-    ...later,
+    ...later(),
   ),
   K15: cells(
     [issue('http'), ...today],
     ...durability(issue('http'), issue('http'), issue('http'), issue('http')),
-    ...later,
+    ...later(),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],
     [issue('deadlines'), 'resume', 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
-    ...later,
+    ...later(),
   ),
   K17: cells(
     [
@@ -185,23 +189,23 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('what cancels a run asks for no tool'), 'dynamic tool', 'AI SDK tool'],
     [laterOn, 'resume'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
-    ...later,
+    ...later(),
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
     [laterOn, 'dynamic tool', 'AI SDK tool', 'client tool', 'approve', 'decline', ...others],
     ...durability(laterOn, laterOn, laterOn, laterOn),
-    ...later,
+    ...later(),
   ),
   K19: cells(
     [test('k19-nothing-lingers'), ...today],
     ...durability(races, neighbours, observed, afterThread),
-    ...later,
+    ...later(),
   ),
   K20: cells(
     [test('k20-declined'), ...world, ...verdicts],
     [doesNotApply('it declines nothing'), 'continueRun', 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
-    ...later,
+    ...later(),
   ),
 };
