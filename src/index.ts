@@ -11,6 +11,7 @@ export type {
   ResolveOptions,
   RunOptions,
 } from './agent/options.ts';
+export type { StopCondition, StopWhen } from './agent/stop-when.ts';
 export type { ToolsetsInput, ToolsInput } from './agent/tools.ts';
 export type {
   AgentConfig,

@@ -9,6 +9,7 @@ import type { PolicyOption } from '../core/policy.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
 import type { KeysOf } from './known-keys.ts';
+import { isStopWhen, type StopWhen } from './stop-when.ts';
 import { isToolsets, type ToolsetsInput } from './tools.ts';
 
 /** What each leg's caller may pass, and must pass again where it could not be stored. */
@@ -29,6 +30,8 @@ export interface LegOptions extends LegCallbacks {
   /** The only tools that the model is offered, by id or key. */
   readonly activeTools?: readonly string[] | undefined;
   readonly toolChoice?: ToolChoice | undefined;
+  /** Ends the run between two steps: asked when all calls of a step are settled. One that says yes is enough. */
+  readonly stopWhen?: StopWhen | undefined;
   /** Temperature, maxOutputTokens and the like: the AI SDK's call settings. */
   readonly modelSettings?: Record<string, unknown> | undefined;
   readonly providerOptions?: Record<string, unknown> | undefined;
@@ -116,6 +119,7 @@ const legKeys = {
   toolsets: true,
   activeTools: true,
   toolChoice: true,
+  stopWhen: true,
   modelSettings: true,
   providerOptions: true,
   waitUntil: true,
@@ -204,6 +208,9 @@ export function checkOptions(options: RunOptions): void {
   }
   if (toolsets !== undefined && !isToolsets(toolsets)) {
     refuse('toolsets', '{ name: { key: tool, … }, … }');
+  }
+  if (options.stopWhen !== undefined && !isStopWhen(options.stopWhen)) {
+    refuse('stopWhen', 'a function, or a list of functions: ({ steps }) => boolean');
   }
   if (requestContext !== undefined && typeof requestContext?.entries !== 'function') {
     refuse('requestContext', 'a RequestContext');

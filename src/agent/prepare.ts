@@ -21,6 +21,7 @@ import {
   storedLegOptions,
   storedOptions,
 } from './options.ts';
+import { stopperOf } from './stop-when.ts';
 import { restoredContext, storableContext } from './stored-context.ts';
 import { namedTools, type ToolsInput } from './tools.ts';
 import type { AgentCore, Dynamic } from './types.ts';
@@ -98,7 +99,9 @@ export async function partsOf(
   const options: StoredOptions = first ? started.options : { ...started.options, ...storedLegOptions(leg) };
   const { instructions, tools, model } = agent.config;
   return {
-    model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
+    model: agent.model(
+      leg.model ?? options.model ?? agent.defaultOptions.model ?? (await resolve(model, context())),
+    ),
     tools: namedTools(await toolsFor(tools, context()), agent, {
       ...agent.defaultOptions.toolsets,
       ...leg.toolsets,
@@ -107,6 +110,7 @@ export async function partsOf(
       options.instructions ??
       (instructions === undefined ? undefined : await resolve(instructions, context())),
     options,
+    shouldStop: stopperOf(leg.stopWhen ?? agent.defaultOptions.stopWhen),
     policies: legPolicies(agent, started, leg, worker, first),
     hooks: [agent.config.hooks, agent.defaultOptions.hooks, leg.hooks].filter(
       (hooks): hooks is ToolHooks => !!hooks,

@@ -211,6 +211,7 @@ export type Event =
   | (On & { readonly type: 'step-released'; readonly step: number; readonly takenOver?: true })
   | (On & { readonly type: 'step-failed'; readonly step: number; readonly error: RunError })
   | (On & { readonly type: 'run-continued'; readonly by?: Person })
+  | (On & { readonly type: 'run-stopped'; readonly step: number })
   | (On & { readonly type: 'cancel-requested'; readonly reason?: string; readonly by?: Person })
   | (On & { readonly type: 'run-ended'; readonly outcome: Outcome });
 

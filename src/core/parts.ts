@@ -5,6 +5,7 @@ import type { Sha256 } from './json.ts';
 import type { Clock } from './log.ts';
 import type { Model } from './model.ts';
 import type { Policies } from './policy.ts';
+import type { Run } from './state.ts';
 import type { Tool } from './tool.ts';
 
 /** A tool as an agent has it: under its id, with the key of the agent's record as an alias. */
@@ -62,6 +63,8 @@ export interface Parts {
   readonly options: StoredOptions;
   readonly policies: Policies;
   readonly hooks: readonly ToolHooks[];
+  /** Asked before each model call but the first: whether the run ends in its place. */
+  readonly shouldStop?: ((run: Run) => Promise<boolean>) | undefined;
   /** A copy of the request context for each reader. */
   context(): RequestContext;
   readonly workspace: unknown;

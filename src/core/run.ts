@@ -47,6 +47,8 @@ function change(run: Run, event: Event): Run {
       const state = step.response ? 'finished' : 'open';
       return changeStep(run, { type: event.type, step: step.index }, ['stalled'], { state, takeovers: 0 });
     }
+    case 'run-stopped':
+      return { ...changeStep(run, event, ['claimed'], {}), steps: run.steps.slice(0, -1), stopped: true };
     case 'call-requested':
       return requestCall(run, event);
     case 'cancel-requested':

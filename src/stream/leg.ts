@@ -45,12 +45,18 @@ export interface Leg {
   discard(): void;
 }
 
-export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: string) => void): Leg {
+/** What a leg is opened with, beside the run. */
+export interface LegPlan extends LegCallbacks {
+  /** Whether the caller's condition may end the run in place of a model call. */
+  readonly mayStop?: boolean | undefined;
+}
+
+export function openLeg(log: RunLog, plan: LegPlan, warn: (message: string) => void): Leg {
   const { runId } = log;
   const buffer = replayBuffer(sizeOf);
   const toolCalls: ToolCallChunk[] = [];
   const toolResults: ToolResultChunk[] = [];
-  const notify = legCallbacks(callbacks, warn);
+  const notify = legCallbacks(plan, warn);
   let isFirst: (event: Event) => boolean = () => false;
   let begun = false;
   /** It goes on when what it announced is decided: nobody else tells it what follows. */
@@ -69,7 +75,12 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
     buffer.push(item);
     notify.chunk(item);
   };
-  const narration = narrator(runId, emit, (step, run) => notify.stepFinish(stepResult(run, step)));
+  const narration = narrator(
+    runId,
+    emit,
+    (step, run) => notify.stepFinish(stepResult(run, step)),
+    plan.mayStop,
+  );
 
   const finish = (
     run: Run,

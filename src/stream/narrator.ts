@@ -35,10 +35,12 @@ export interface Narrator {
   hasAnnounced(toolCallId: string, stop: number): boolean;
 }
 
+/** @param mayStop whether steps of this leg may be given up: their beginning is then told with their first word. */
 export function narrator(
   runId: string,
   emit: (chunk: Chunk) => void,
   onStepEnd: (step: Step, run: Run) => void,
+  mayStop = false,
 ): Narrator {
   const shown = new Set<string>();
   const announced = new Set<string>();
@@ -47,6 +49,8 @@ export function narrator(
   /** The step whose response this leg has seen from its beginning, and whether its text came in deltas. */
   let watchedStep: number | undefined;
   let streamed = false;
+  /** The beginning of a step that may yet be given up before the model is asked. */
+  let untold: Chunk | undefined;
   let passedOn = false;
   const openTexts = new Map<string, 'text-end' | 'reasoning-end'>();
 
@@ -62,6 +66,11 @@ export function narrator(
     if (call.state === 'held' || call.state === 'suspended') announced.add(`${call.stop} ${call.toolCallId}`);
     showCall(call, true);
     emit(outcome);
+  };
+
+  const tellStart = (): void => {
+    if (untold) emit(untold);
+    untold = undefined;
   };
 
   const noteText = ({ type, payload }: ResponseDelta): void => {
@@ -102,9 +111,11 @@ export function narrator(
           watchedStep = event.step;
           streamed = false;
           passedOn = false;
-          emit(stepStartChunk(run, event));
+          untold = stepStartChunk(run, event);
+          if (!mayStop) tellStart();
           break;
         case 'step-finished':
+          tellStart();
           for (const item of contentChunks(runId, event.step, event.content, streamed)) emit(item);
           break;
         case 'call-requested': {
@@ -135,6 +146,7 @@ export function narrator(
       } else {
         const step = lastStep(run);
         if (step?.state !== 'claimed' || step.index !== watchedStep) return;
+        tellStart();
         passedOn = true;
         noteText(passing);
         if (!passing.type.startsWith('tool-')) streamed = true;
