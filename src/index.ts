@@ -12,6 +12,7 @@ export type {
   RunOptions,
 } from './agent/options.ts';
 export type { StopCondition, StopWhen } from './agent/stop-when.ts';
+export type { ObjectOf, StructuredOutput } from './agent/structured-output.ts';
 export type { ToolsetsInput, ToolsInput } from './agent/tools.ts';
 export type {
   AgentConfig,

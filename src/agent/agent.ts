@@ -1,6 +1,7 @@
 /** `Agent`: the names of the specification over the one loop. The only place that puts the layers together. */
 import { CountersignError } from '../core/errors.ts';
 import type { Model } from '../core/model.ts';
+import type { Schema } from '../core/schema.ts';
 import { messagesFromUi, modelOf } from '../models/ai-sdk.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../stream/output.ts';
@@ -22,6 +23,7 @@ import {
 import { recoverRun } from './recovery.ts';
 import type { DecideOptions } from './remote-decision.ts';
 import { startRun } from './start.ts';
+import type { ObjectOf } from './structured-output.ts';
 import { type SendToolApprovalOptions, type SentToolApproval, sendToolApproval } from './thread-approval.ts';
 import { namedTools } from './tools.ts';
 import {
@@ -80,12 +82,18 @@ export class Agent {
   }
 
   /** Answers messages. The stream ends when the run waits for a person, or has ended. */
-  async stream(messages: MessagesInput, options: RunOptions = {}): Promise<AgentStream> {
+  async stream<Output extends Schema = never>(
+    messages: MessagesInput,
+    options: RunOptions<Output> = {},
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await startRun(this.#core, messages, options));
   }
 
   /** As `stream`, collected. Rejects when the run failed before it ever paused. */
-  async generate(messages: MessagesInput, options: RunOptions = {}): Promise<AgentOutput> {
+  async generate<Output extends Schema = never>(
+    messages: MessagesInput,
+    options: RunOptions<Output> = {},
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await startRun(this.#core, messages, options));
   }
 
@@ -95,20 +103,28 @@ export class Agent {
    * @throws `already-decided`, `call-not-found`, `needs-data`, `fingerprint-mismatch`, `stop-mismatch`,
    * `option-missing`, `run-not-found`, `run-ended`; then nothing happens.
    */
-  async approveToolCall(options: DecisionOptions): Promise<AgentStream> {
+  async approveToolCall<Output extends Schema = never>(
+    options: DecisionOptions<Output>,
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await decideCall(this.#core, options, { verdict: 'approve' }));
   }
 
   /** Declines a held or suspended call: it never runs (again), and the model is told, with the reason. */
-  async declineToolCall(options: DecisionOptions): Promise<AgentStream> {
+  async declineToolCall<Output extends Schema = never>(
+    options: DecisionOptions<Output>,
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await decideCall(this.#core, options, { verdict: 'decline' }));
   }
 
-  async approveToolCallGenerate(options: DecisionOptions): Promise<AgentOutput> {
+  async approveToolCallGenerate<Output extends Schema = never>(
+    options: DecisionOptions<Output>,
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await decideCall(this.#core, options, { verdict: 'approve' }));
   }
 
-  async declineToolCallGenerate(options: DecisionOptions): Promise<AgentOutput> {
+  async declineToolCallGenerate<Output extends Schema = never>(
+    options: DecisionOptions<Output>,
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await decideCall(this.#core, options, { verdict: 'decline' }));
   }
 
@@ -117,11 +133,17 @@ export class Agent {
    * `{ approved: boolean, reason? }` decides it.
    * @throws `invalid-resume-data` (the call keeps waiting), `needs-verdict`, and what `approveToolCall` throws.
    */
-  async resumeStream(data: unknown, options: DecisionOptions): Promise<AgentStream> {
+  async resumeStream<Output extends Schema = never>(
+    data: unknown,
+    options: DecisionOptions<Output>,
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await decideCall(this.#core, options, { verdict: 'resume', data }));
   }
 
-  async resumeGenerate(data: unknown, options: DecisionOptions): Promise<AgentOutput> {
+  async resumeGenerate<Output extends Schema = never>(
+    data: unknown,
+    options: DecisionOptions<Output>,
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await decideCall(this.#core, options, { verdict: 'resume', data }));
   }
 
@@ -129,11 +151,15 @@ export class Agent {
    * Says what became of a call whose worker died while it ran: run it again, or record its output or error.
    * @throws `call-not-waiting` when it is not interrupted, and what `approveToolCall` throws.
    */
-  async resolveInterruptedCall(options: ResolveOptions): Promise<AgentStream> {
+  async resolveInterruptedCall<Output extends Schema = never>(
+    options: ResolveOptions<Output>,
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await resolveCall(this.#core, options));
   }
 
-  async resolveInterruptedCallGenerate(options: ResolveOptions): Promise<AgentOutput> {
+  async resolveInterruptedCallGenerate<Output extends Schema = never>(
+    options: ResolveOptions<Output>,
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await resolveCall(this.#core, options));
   }
 
@@ -148,11 +174,15 @@ export class Agent {
   }
 
   /** Tries the failed model call of a stalled run again. What was executed stays executed. */
-  async continueRun(options: ContinueOptions): Promise<AgentStream> {
+  async continueRun<Output extends Schema = never>(
+    options: ContinueOptions<Output>,
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await continueRun(this.#core, options));
   }
 
-  async continueRunGenerate(options: ContinueOptions): Promise<AgentOutput> {
+  async continueRunGenerate<Output extends Schema = never>(
+    options: ContinueOptions<Output>,
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await continueRun(this.#core, options));
   }
 

@@ -67,7 +67,8 @@ function legOfRecord(
   given: DecisionRequest,
 ): Leg {
   const record = decideEnded(ended, decidedRequest(given, undefined));
-  return endedLeg(ended, record, callbacksOf(agent, options), agent.binding().worker.warn);
+  const plan = { ...callbacksOf(agent, options), schema: options.structuredOutput?.schema };
+  return endedLeg(ended, record, plan, agent.binding().worker.warn);
 }
 
 function decideOpen(

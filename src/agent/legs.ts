@@ -49,7 +49,8 @@ export async function runLeg(
   begin: (leg: Leg, parts: Parts) => void | Promise<void>,
 ): Promise<Leg> {
   const { worker } = agent.binding();
-  const plan = { ...callbacksOf(agent, options), mayStop: legParts.shouldStop !== undefined };
+  const { shouldStop, answerSchema } = legParts;
+  const plan = { ...callbacksOf(agent, options), mayStop: shouldStop !== undefined, schema: answerSchema };
   const leg = openLeg(lease.log, plan, worker.warn);
   const parts = { ...legParts, me: { worker: worker.id, leg: worker.beginLeg() } };
   try {

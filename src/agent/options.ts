@@ -6,14 +6,16 @@ import { type JsonObject, toJson } from '../core/json.ts';
 import type { ToolChoice } from '../core/model.ts';
 import type { ToolHooks } from '../core/parts.ts';
 import type { PolicyOption } from '../core/policy.ts';
+import type { Schema } from '../core/schema.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
 import type { KeysOf } from './known-keys.ts';
 import { isStopWhen, type StopWhen } from './stop-when.ts';
+import { checkStructuredOutput, type StructuredOutput } from './structured-output.ts';
 import { isToolsets, type ToolsetsInput } from './tools.ts';
 
 /** What each leg's caller may pass, and must pass again where it could not be stored. */
-export interface LegOptions extends LegCallbacks {
+export interface LegOptions<Output extends Schema = Schema> extends LegCallbacks {
   /**
    * `true` holds every call of the run; a function holds the calls for which it says `true` (or throws). `false` is
    * the absence of a policy.
@@ -32,6 +34,8 @@ export interface LegOptions extends LegCallbacks {
   readonly toolChoice?: ToolChoice | undefined;
   /** Ends the run between two steps: asked when all calls of a step are settled. One that says yes is enough. */
   readonly stopWhen?: StopWhen | undefined;
+  /** The answer as an object: `object` of what the leg returns. Tools work as ever. */
+  readonly structuredOutput?: StructuredOutput<Output> | undefined;
   /** Temperature, maxOutputTokens and the like: the AI SDK's call settings. */
   readonly modelSettings?: Record<string, unknown> | undefined;
   readonly providerOptions?: Record<string, unknown> | undefined;
@@ -42,7 +46,7 @@ export interface LegOptions extends LegCallbacks {
 }
 
 /** Options of `stream` and `generate`. */
-export interface RunOptions extends LegOptions {
+export interface RunOptions<Output extends Schema = Schema> extends LegOptions<Output> {
   /** Model calls over the whole run, pauses or not. Default 20. */
   readonly maxSteps?: number | undefined;
   /** Tool calls of one step that run at the same time. Default 10. */
@@ -60,7 +64,7 @@ export interface RunOptions extends LegOptions {
 }
 
 /** Which call is decided, and by whom. */
-export interface DecisionOptions extends LegOptions {
+export interface DecisionOptions<Output extends Schema = Schema> extends LegOptions<Output> {
   readonly runId: string;
   /** Left out: the call announced last. Only a decision that names its call is sure to hit what the person saw. */
   readonly toolCallId?: string | undefined;
@@ -77,7 +81,9 @@ export interface DecisionOptions extends LegOptions {
 }
 
 /** Which interrupted call is meant, and what is to become of it. */
-export type ResolveOptions = Omit<DecisionOptions, 'toolCallId'> & { readonly toolCallId: string } & (
+export type ResolveOptions<Output extends Schema = Schema> = Omit<DecisionOptions<Output>, 'toolCallId'> & {
+  readonly toolCallId: string;
+} & (
     | {
         /** Run it again, with the same `idempotencyKey`: it did not happen, or twice does no harm. */
         readonly runAgain: true;
@@ -98,7 +104,7 @@ export type ResolveOptions = Omit<DecisionOptions, 'toolCallId'> & { readonly to
       }
   );
 
-export interface ContinueOptions extends LegOptions {
+export interface ContinueOptions<Output extends Schema = Schema> extends LegOptions<Output> {
   readonly runId: string;
   readonly by?: Person | undefined;
 }
@@ -120,6 +126,7 @@ const legKeys = {
   activeTools: true,
   toolChoice: true,
   stopWhen: true,
+  structuredOutput: true,
   modelSettings: true,
   providerOptions: true,
   waitUntil: true,
@@ -209,6 +216,7 @@ export function checkOptions(options: RunOptions): void {
   if (toolsets !== undefined && !isToolsets(toolsets)) {
     refuse('toolsets', '{ name: { key: tool, … }, … }');
   }
+  checkStructuredOutput(options.structuredOutput);
   if (options.stopWhen !== undefined && !isStopWhen(options.stopWhen)) {
     refuse('stopWhen', 'a function, or a list of functions: ({ steps }) => boolean');
   }

@@ -8,6 +8,7 @@ import type { RunStarted, StoredOptions } from '../core/event.ts';
 import type { Message } from '../core/message.ts';
 import type { Parts, ToolHooks } from '../core/parts.ts';
 import { type Policies, policiesOf } from '../core/policy.ts';
+import type { Schema } from '../core/schema.ts';
 import { isTool } from '../core/tool.ts';
 import { checkKeys } from './known-keys.ts';
 import {
@@ -23,17 +24,18 @@ import {
 } from './options.ts';
 import { stopperOf } from './stop-when.ts';
 import { restoredContext, storableContext } from './stored-context.ts';
+import { jsonSchemaOfOutput, schemaOfLeg } from './structured-output.ts';
 import { namedTools, type ToolsInput } from './tools.ts';
 import type { AgentCore, Dynamic } from './types.ts';
 import type { Worker } from './worker.ts';
 
 /** The first event of a run: what is kept of its options, and the names of what cannot be. */
-export function startedEvent(
+export async function startedEvent(
   agent: AgentCore,
   messages: Message[],
   call: RunOptions,
   worker: Worker,
-): RunStarted {
+): Promise<RunStarted> {
   const options = mergeOptions({ durable: agent.config.durable, ...agent.defaultOptions }, call);
   checkOptions(options);
   policiesOf([agent.defaultOptions.requireToolApproval, call.requireToolApproval]);
@@ -45,7 +47,10 @@ export function startedEvent(
     agentId: agent.id,
     messageId: crypto.randomUUID(),
     messages,
-    options: storedOptions({ ...options, ...holdOf(agent.defaultOptions, call) }),
+    options: {
+      ...storedOptions({ ...options, ...holdOf(agent.defaultOptions, call) }),
+      ...(await outputSchemaOf(options)),
+    },
     context: stored,
     missing: [
       ...(typeof call.requireToolApproval === 'function' ? ['requireToolApproval'] : []),
@@ -73,8 +78,17 @@ function holdOf(base: RunOptions, call: RunOptions): Pick<RunOptions, 'requireTo
   return { requireToolApproval: words.includes(true) ? true : words.find((word) => word === false) };
 }
 
+async function outputSchemaOf({
+  structuredOutput,
+}: LegOptions): Promise<Pick<StoredOptions, 'outputSchema'>> {
+  return structuredOutput ? { outputSchema: await jsonSchemaOfOutput(structuredOutput) } : {};
+}
+
 /** All that a leg brings, but the name under which it acts. */
-export type LegParts = Omit<Parts, 'me'>;
+export interface LegParts extends Omit<Parts, 'me'> {
+  /** By which the answer is read as an object. */
+  readonly answerSchema: Schema | undefined;
+}
 
 /**
  * The parts of a leg.
@@ -96,7 +110,9 @@ export async function partsOf(
     : restoredContext(started.context, contextKeys(started), leg.requestContext, runId);
   if (!first) refuseMissing(started, leg, requestContext);
   const context = (): RequestContext => copyOf(requestContext);
-  const options: StoredOptions = first ? started.options : { ...started.options, ...storedLegOptions(leg) };
+  const options: StoredOptions = first
+    ? started.options
+    : { ...started.options, ...storedLegOptions(leg), ...(await outputSchemaOf(leg)) };
   const { instructions, tools, model } = agent.config;
   return {
     model: agent.model(
@@ -111,6 +127,7 @@ export async function partsOf(
       (instructions === undefined ? undefined : await resolve(instructions, context())),
     options,
     shouldStop: stopperOf(leg.stopWhen ?? agent.defaultOptions.stopWhen),
+    answerSchema: await schemaOfLeg(leg.structuredOutput, agent.defaultOptions.structuredOutput, started),
     policies: legPolicies(agent, started, leg, worker, first),
     hooks: [agent.config.hooks, agent.defaultOptions.hooks, leg.hooks].filter(
       (hooks): hooks is ToolHooks => !!hooks,
@@ -134,6 +151,7 @@ async function supplied(agent: AgentCore, started: RunStarted, call: LegOptions)
   const { runId, agentId, resourceId } = started;
   const extra = await supply({ agentId, runId, resourceId, missing });
   checkKeys(extra, optionKeys.leg, 'what supply gave');
+  checkOptions(extra);
   const requestContext = new RequestContext([
     ...(extra.requestContext?.entries() ?? []),
     ...(call.requestContext?.entries() ?? []),

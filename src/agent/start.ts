@@ -11,7 +11,7 @@ import type { AgentCore, MessagesInput } from './types.ts';
 export async function startRun(agent: AgentCore, input: MessagesInput, options: RunOptions): Promise<Leg> {
   checkKeys(options, optionKeys.run, 'stream and generate');
   const { worker } = agent.binding();
-  const started = startedEvent(agent, toMessages(await agent.messages(input)), options, worker);
+  const started = await startedEvent(agent, toMessages(await agent.messages(input)), options, worker);
   const { runId } = options;
   const exists = runId !== undefined && (await worker.store.load(runId, Number.MAX_SAFE_INTEGER));
   if (exists) throw existsError(runId);

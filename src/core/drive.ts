@@ -179,6 +179,7 @@ async function requestOf(
     toolChoice: toolChoiceOf(parts),
     settings: options.modelSettings,
     providerOptions: options.providerOptions,
+    outputSchema: options.outputSchema,
     maxRetries: options.maxRetries,
     abortSignal,
     onDelta,

@@ -35,6 +35,8 @@ export interface StoredOptions {
   readonly model?: string;
   readonly modelSettings?: JsonObject;
   readonly providerOptions?: JsonObject;
+  /** The JSON Schema of the object that the answer is to be. */
+  readonly outputSchema?: JsonObject;
 }
 
 export interface Person {

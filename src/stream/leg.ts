@@ -7,8 +7,10 @@ import { CountersignError, type ErrorCode, isCountersignError } from '../core/er
 import type { Event } from '../core/event.ts';
 import type { Change, RunLog } from '../core/log.ts';
 import { headOf, totalUsage } from '../core/next.ts';
+import type { Schema } from '../core/schema.ts';
 import { isSettled, lastStep, type Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
+import type { AnswerPlan } from './answer.ts';
 import { type ReplayBuffer, replayBuffer } from './buffer.ts';
 import { type LegCallbacks, legCallbacks } from './callbacks.ts';
 import type { Chunk, FinishReason, ToolCallChunk, ToolResultChunk } from './chunk.ts';
@@ -27,6 +29,8 @@ export interface LegEnd {
 export interface Leg {
   readonly runId: string;
   readonly messageId: string;
+  /** Given where the answer is to be an object. */
+  readonly answer: AnswerPlan | undefined;
   readonly chunks: ReplayBuffer<Chunk>;
   /** The leg's own text so far. */
   readonly text: string;
@@ -49,6 +53,8 @@ export interface Leg {
 export interface LegPlan extends LegCallbacks {
   /** Whether the caller's condition may end the run in place of a model call. */
   readonly mayStop?: boolean | undefined;
+  /** By which the answer is read as an object. */
+  readonly schema?: Schema | undefined;
 }
 
 export function openLeg(log: RunLog, plan: LegPlan, warn: (message: string) => void): Leg {
@@ -193,6 +199,7 @@ export function openLeg(log: RunLog, plan: LegPlan, warn: (message: string) => v
   return {
     runId,
     messageId: log.run.started.messageId,
+    answer: plan.schema || log.run.started.options.outputSchema ? { schema: plan.schema } : undefined,
     chunks: buffer,
     get text() {
       return text;

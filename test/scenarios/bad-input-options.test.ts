@@ -30,6 +30,10 @@ const malformedOptions: [keyof RunOptions, unknown[]][] = [
   ['requireToolApproval', ['true', 1, {}, null]],
   ['toolsets', ['x', [], [{}], { desk: null }, { desk: [] }, { desk: 'x' }, { desk: otherTool }, null]],
   ['stopWhen', [true, 'x', {}, [5], [() => true, null], null]],
+  [
+    'structuredOutput',
+    ['x', {}, { schema: {} }, { schema: null }, { schema: z.object({}), model: 'x' }, null],
+  ],
   ['onChunk', ['x', {}, null]],
   ['onFinish', [true]],
   ['waitUntil', [5]],
@@ -60,6 +64,7 @@ inEveryWorld('scenario: K13', 'bad input: malformed options of a decision', asyn
     'requireToolApproval',
     'toolsets',
     'stopWhen',
+    'structuredOutput',
     'onChunk',
     'onFinish',
     'waitUntil',
