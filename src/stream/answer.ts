@@ -8,8 +8,10 @@ export interface AnswerPlan {
   readonly schema: Schema | undefined;
 }
 
-/** Ends of runs whose last step asked for calls: it gave no answer. */
-const withoutAnswer: ReadonlySet<string> = new Set(['max-steps', 'tool-calls']);
+/** Whether a run that ended so asked for calls in its last step: then it gave no answer. */
+export function endsAfterCalls(finishReason: string): boolean {
+  return finishReason === 'max-steps' || finishReason === 'tool-calls';
+}
 
 /**
  * The object that the run's last text is, or `undefined` while the run waits, when none was asked for, and when the
@@ -20,7 +22,7 @@ export async function objectOf(run: Run, plan: AnswerPlan | undefined): Promise<
   const { outcome, started } = run;
   if (plan === undefined || outcome?.status !== 'finished') return undefined;
   const { text, finishReason } = outcome;
-  if (withoutAnswer.has(finishReason)) return undefined;
+  if (endsAfterCalls(finishReason)) return undefined;
   const refuse = (what: string, issues: readonly string[]): never => {
     throw new CountersignError('invalid-object', what, {
       runId: started.runId,

@@ -5,12 +5,14 @@
  */
 import { CountersignError, type ErrorCode, isCountersignError } from '../core/errors.ts';
 import type { Event } from '../core/event.ts';
+import type { Json } from '../core/json.ts';
 import type { Change, RunLog } from '../core/log.ts';
+import { textOf } from '../core/message.ts';
 import { headOf, totalUsage } from '../core/next.ts';
 import type { Schema } from '../core/schema.ts';
 import { isSettled, lastStep, type Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
-import type { AnswerPlan } from './answer.ts';
+import { type AnswerPlan, endsAfterCalls } from './answer.ts';
 import { type ReplayBuffer, replayBuffer } from './buffer.ts';
 import { type LegCallbacks, legCallbacks } from './callbacks.ts';
 import type { Chunk, FinishReason, ToolCallChunk, ToolResultChunk } from './chunk.ts';
@@ -170,7 +172,13 @@ export function openLeg(log: RunLog, plan: LegPlan, warn: (message: string) => v
         ...(error ? { error } : {}),
       });
     }
-    for (const item of textChunks(runId, 'outcome', outcome.text)) emit(item);
+    // A run that ended with calls said its last words before them, and they are told, here or in an earlier leg.
+    const isKnown =
+      (step?.calls.length ?? 0) > 0 &&
+      textOf((step?.response?.content ?? []) as readonly Json[]) === outcome.text;
+    if (!isKnown || !endsAfterCalls(outcome.finishReason)) {
+      for (const item of textChunks(runId, 'outcome', outcome.text)) emit(item);
+    }
     finish({ ...log.run, outcome }, outcome.finishReason);
   };
 

@@ -1,9 +1,10 @@
 /** K13: what a later leg does with options that are passed again, and with those that are not. */
 import { hasToolCall, isStepCount } from 'ai';
-import type { Chunk, RunOptions } from 'countersign';
+import { type Chunk, createTool, type RunOptions } from 'countersign';
 import { expect } from 'vitest';
+import { until } from '../../src/core/test-support/parts.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
-import { askRefunds, kinds, type Refund } from '../support/kinds.ts';
+import { askRefunds, kinds, type Refund, refundInput } from '../support/kinds.ts';
 import { codeOf, errorOf } from '../support/scene.ts';
 import { grammarProblems, typesOf } from '../support/told.ts';
 import { inBothFaces, inEveryWorld, inOneWorld } from '../support/world.ts';
@@ -182,5 +183,39 @@ inBothFaces(
     const { runId } = await scene.start();
     expect((await scene.approve(runId)).text).toBe('From the defaults.');
     expect([scene.model.calls.length, model.calls.length]).toEqual([0, 2]);
+  },
+);
+
+inOneWorld(
+  'scenario: K13',
+  'who follows a run that ends elsewhere after calls is not told old text',
+  async (open) => {
+    let door = Promise.withResolvers<void>();
+    const effects: string[] = [];
+    const refund = createTool({
+      id: 'refund',
+      inputSchema: refundInput,
+      requireApproval: true,
+      execute: async ({ order }) => {
+        effects.push(order);
+        if (order === 'a') await door.promise;
+        return order;
+      },
+    });
+    for (const end of [{ maxSteps: 1 }, { stopWhen: () => true }] satisfies RunOptions[]) {
+      const scene = open({ script: [askRefunds('a', 'b')], tools: { refund }, options: end });
+      const { runId } = await scene.start();
+      const again = 'stopWhen' in end ? end : {};
+      const slow = scene.another().approveToolCallGenerate({ runId, toolCallId: 'call-0-0', ...again });
+      await until(() => effects.includes('a'));
+      const following = scene.another().approveToolCallGenerate({ runId, toolCallId: 'call-0-1' });
+      await until(() => effects.includes('b'));
+      door.resolve();
+      const [first, second] = await Promise.all([slow, following]);
+      expect([first.finishReason, first.text]).toEqual([second.finishReason, second.text]);
+      expect(second.text).toBe('');
+      effects.splice(0);
+      door = Promise.withResolvers();
+    }
   },
 );
