@@ -60,8 +60,10 @@ export async function runLeg(
     worker.endLeg(parts.me.leg);
     throw error;
   }
-  const stopAborting = abortWith(options.abortSignal, leg, lease.log, worker);
-  moveRun(agent, lease, parts, options, leg, stopAborting);
+  const { abortSignal = agent.defaultOptions.abortSignal, waitUntil = agent.defaultOptions.waitUntil } =
+    options;
+  const stopAborting = abortWith(abortSignal, leg, lease.log, worker);
+  moveRun(agent, lease, parts, { waitUntil }, leg, stopAborting);
   return leg;
 }
 

@@ -219,3 +219,25 @@ inOneWorld(
     }
   },
 );
+
+inBothFaces(
+  'scenario: K13',
+  'waitUntil and abortSignal of the agent’s defaults count in every leg',
+  async (open) => {
+    const works: Promise<void>[] = [];
+    const controller = new AbortController();
+    const scene = open({
+      script: [askRefunds('a'), askRefunds('b')],
+      tools: kinds[0]!.tools([], true),
+      agent: {
+        defaultOptions: { waitUntil: (work) => void works.push(work), abortSignal: controller.signal },
+      },
+    });
+    const { runId } = await scene.start();
+    expect((await scene.approve(runId)).finishReason).toBe('suspended');
+    expect(works).toHaveLength(2);
+    await Promise.all(works);
+    controller.abort();
+    expect((await scene.start()).finishReason).toBe('cancelled');
+  },
+);
