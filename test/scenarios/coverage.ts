@@ -82,7 +82,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
-    ...later(),
+    ...later(toolsets),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
@@ -111,19 +111,19 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
     [doesNotApply('no call waits in a step whose model call is tried again'), 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
-    ...later(),
+    ...later(toolsets),
   ),
   K7: cells(
     [test('k07-neighbours'), ...world, ...verdicts, 'listSuspendedRuns'],
     [doesNotApply('no call is open in a step whose model call is tried again'), 'continueRun'],
     [doesNotApply('it ends all calls of the run: K17'), 'cancelRun'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
-    ...later(),
+    ...later(toolsets),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
     ...durability(races, interrupted, observed, afterThread),
-    ...later(),
+    ...later(toolsets),
   ),
   K9: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later()),
   K10: cells(
@@ -206,6 +206,6 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('k20-declined'), ...world, ...verdicts],
     [doesNotApply('it declines nothing'), 'continueRun', 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
-    ...later(),
+    ...later(toolsets),
   ),
 };

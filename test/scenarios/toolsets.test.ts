@@ -184,3 +184,84 @@ test('scenario: K5 two tools of one name in the agent’s defaults are refused a
   expect(await codeOf(make({ tools: { look }, defaultOptions }))).toBe('invalid-tool');
   await make({ defaultOptions });
 });
+
+inEveryWorld('scenario: K2', 'a stale or wrong decision hits no tool of a toolset', async (open) => {
+  const effects: Refund[] = [];
+  const toolsets = toolsetsOf(kinds[0]!, effects, true);
+  const scene = open({ script: [askRefunds('a'), 'Done.'] });
+  const { runId, payloads } = await scene.start({ toolsets });
+  const [{ toolCallId, fingerprint }] = payloads as [{ toolCallId: string; fingerprint: string }];
+  expect(await codeOf(scene.approve(runId, { toolsets, toolCallId: 'call-9-9' }))).toBe('call-not-found');
+  expect(await codeOf(scene.approve(runId, { toolsets, toolCallId, stop: 2 }))).toBe('stop-mismatch');
+  const other = fingerprint.replaceAll(/./g, '0');
+  expect(await codeOf(scene.approve(runId, { toolsets, fingerprint: other }))).toBe('fingerprint-mismatch');
+  expect(effects).toEqual([]);
+  await scene.approve(runId, { toolsets, toolCallId, stop: 1, fingerprint });
+  expect(await codeOf(scene.approve(runId, { toolsets, toolCallId }))).toBe('already-decided');
+  expect(effects).toHaveLength(1);
+});
+
+inEveryWorld(
+  'scenario: K6',
+  'several held tools of toolsets in one step, decided in any order',
+  async (open) => {
+    const effects: Refund[] = [];
+    const toolsets = toolsetsOf(kinds[0]!, effects, true);
+    const scene = open({ script: [askRefunds('a', 'b', 'c'), 'Done.'] });
+    const { runId, payloads } = await scene.start({ toolsets });
+    expect(payloads).toHaveLength(3);
+    await scene.approve(runId, { toolsets, toolCallId: 'call-0-2' });
+    await scene.decline(runId, { toolsets, toolCallId: 'call-0-0' });
+    expect((await scene.list()).runs[0]?.toolCalls.map((call) => call.toolCallId)).toEqual(['call-0-1']);
+    expect((await scene.approve(runId, { toolsets })).text).toBe('Done.');
+    expect(effects.map(({ order }) => order)).toEqual(['c', 'b']);
+  },
+);
+
+inEveryWorld(
+  'scenario: K7',
+  'free neighbours of a held tool of a toolset run at once, once',
+  async (open) => {
+    const effects: Refund[] = [];
+    let looked = 0;
+    const count = createTool({ id: 'count', inputSchema: z.object({}), execute: async () => ++looked });
+    const toolsets = { ...toolsetsOf(kinds[0]!, effects, true), more: { count } };
+    const calls = [...(askRefunds('a').calls ?? []), { toolName: 'count' }];
+    const scene = open({ script: [{ calls }, 'Done.'] });
+    const { runId, payloads } = await scene.start({ toolsets });
+    expect([payloads.length, looked, effects.length]).toEqual([1, 1, 0]);
+    expect((await scene.approve(runId, { toolsets })).text).toBe('Done.');
+    expect([looked, effects.length]).toEqual([1, 1]);
+    expect(resultsIn(scene.model.calls[1]?.prompt)['call-0-1']).toMatchObject({ value: 1 });
+  },
+);
+
+inEveryWorld('scenario: K8', 'a listed call of a toolset is moved by what the list says', async (open) => {
+  const effects: Refund[] = [];
+  const toolsets = toolsetsOf(kinds[0]!, effects, true);
+  const scene = open({ script: [askRefunds('a'), 'Done.'] });
+  await scene.start({ toolsets });
+  const [run] = (await scene.list()).runs;
+  const [call] = run?.toolCalls ?? [];
+  expect(call).toMatchObject({
+    toolName: 'refund',
+    args: { order: 'a', amount: 10 },
+    requiresApproval: true,
+  });
+  const { toolCallId, stop, fingerprint } = call as NonNullable<typeof call>;
+  const told = await scene.approve(run?.runId ?? '', { toolsets, toolCallId, stop, fingerprint });
+  expect(told.finishReason).toBe('stop');
+  expect((await scene.list({ status: 'all' })).total).toBe(0);
+  expect(effects).toHaveLength(1);
+});
+
+inEveryWorld('scenario: K20', 'declined: the model reads the reason, and the run goes on', async (open) => {
+  const effects: Refund[] = [];
+  const toolsets = toolsetsOf(kinds[3]!, effects, true);
+  const scene = open({ script: [askRefunds('a'), 'A replacement, then.'] });
+  const { runId } = await scene.start({ toolsets });
+  const told = await scene.decline(runId, { toolsets, reason: 'too much' });
+  expect(told).toMatchObject({ finishReason: 'stop', text: 'A replacement, then.', results: [] });
+  expect(resultsIn(scene.model.calls[1]?.prompt)['call-0-0']?.reason).toContain('too much');
+  expect(effects).toEqual([]);
+});
