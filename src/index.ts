@@ -1,5 +1,6 @@
 export { Agent } from './agent/agent.ts';
 export { Countersign, type CountersignConfig } from './agent/countersign.ts';
+export { createTool } from './agent/create-tool.ts';
 export type { ListedCall, ListOptions, SuspendedRun, SuspendedRuns } from './agent/list.ts';
 export {
   Memory,
@@ -21,13 +22,15 @@ export type {
   RunOptions,
   ThreadInput,
 } from './agent/options.ts';
+export type { StopCondition, StopWhen } from './agent/stop-when.ts';
+export type { ObjectOf, StructuredOutput } from './agent/structured-output.ts';
+export type { ToolsetsInput, ToolsInput } from './agent/tools.ts';
 export type {
   AgentConfig,
   AgentsInput,
   Dynamic,
   MessagesInput,
   Supply,
-  ToolsInput,
 } from './agent/types.ts';
 export type { UiMessageInput } from './agent/ui-message-input.ts';
 export type { PathStep } from './core/below.ts';
@@ -64,14 +67,13 @@ export type {
   WorkerStore,
   Written,
 } from './core/store.ts';
-export {
-  type ApprovalContext,
-  createTool,
-  type Tool,
-  type ToolAgentContext,
-  type ToolContext,
-  type ToolOptions,
-  type ToolWriter,
+export type {
+  ApprovalContext,
+  Tool,
+  ToolAgentContext,
+  ToolContext,
+  ToolOptions,
+  ToolWriter,
 } from './core/tool.ts';
 export type { HeartbeatOptions } from './engine/heartbeat.ts';
 export type { ModelInput } from './models/model-input.ts';

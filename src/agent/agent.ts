@@ -1,12 +1,15 @@
 /** `Agent`: the names of the specification over the one loop. The only place that puts the layers together. */
 import { CountersignError } from '../core/errors.ts';
 import type { Model } from '../core/model.ts';
+import type { Schema } from '../core/schema.ts';
 import { messagesFromUi, modelOf } from '../models/ai-sdk.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../stream/output.ts';
+import { delegationTools } from './agent-code.ts';
 import { cancelRun } from './cancel.ts';
 import { continueRun } from './continuation.ts';
 import { decideCall, resolveCall } from './decision.ts';
+import { checkKeys } from './known-keys.ts';
 import { type ListOptions, listRuns, type SuspendedRuns } from './list.ts';
 import { Memory, memoryInside } from './memory.ts';
 import { type ObserveOptions, observeRun } from './observe.ts';
@@ -15,15 +18,24 @@ import {
   type ContinueOptions,
   checkOptions,
   type DecisionOptions,
+  optionKeys,
   type ResolveOptions,
   type RunOptions,
 } from './options.ts';
-import { delegationTools, namedTools } from './prepare.ts';
 import { recoverRun } from './recovery.ts';
 import type { DecideOptions } from './remote-decision.ts';
 import { startRun } from './start.ts';
+import type { ObjectOf } from './structured-output.ts';
 import { type SendToolApprovalOptions, type SentToolApproval, sendToolApproval } from './thread-approval.ts';
-import { type AgentConfig, type AgentCore, type Binding, type MessagesInput, subAgent } from './types.ts';
+import { namedTools } from './tools.ts';
+import {
+  type AgentConfig,
+  type AgentCore,
+  agentKeys,
+  type Binding,
+  type MessagesInput,
+  subAgent,
+} from './types.ts';
 import type { UiMessageInput } from './ui-message-input.ts';
 import { openWorker, systemClock } from './worker.ts';
 
@@ -80,12 +92,18 @@ export class Agent {
   }
 
   /** Answers messages. The stream ends when the run waits for a person, or has ended. */
-  async stream(messages: MessagesInput, options: RunOptions = {}): Promise<AgentStream> {
+  async stream<Output extends Schema = never>(
+    messages: MessagesInput,
+    options: RunOptions<Output> = {},
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await startRun(this.#core, messages, options));
   }
 
   /** As `stream`, collected. Rejects when the run failed before it ever paused. */
-  async generate(messages: MessagesInput, options: RunOptions = {}): Promise<AgentOutput> {
+  async generate<Output extends Schema = never>(
+    messages: MessagesInput,
+    options: RunOptions<Output> = {},
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await startRun(this.#core, messages, options));
   }
 
@@ -95,20 +113,28 @@ export class Agent {
    * @throws `already-decided`, `call-not-found`, `needs-data`, `fingerprint-mismatch`, `stop-mismatch`,
    * `option-missing`, `run-not-found`, `run-ended`; then nothing happens.
    */
-  async approveToolCall(options: DecisionOptions): Promise<AgentStream> {
+  async approveToolCall<Output extends Schema = never>(
+    options: DecisionOptions<Output>,
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await decideCall(this.#core, options, { verdict: 'approve' }));
   }
 
   /** Declines a held or suspended call: it never runs (again), and the model is told, with the reason. */
-  async declineToolCall(options: DecisionOptions): Promise<AgentStream> {
+  async declineToolCall<Output extends Schema = never>(
+    options: DecisionOptions<Output>,
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await decideCall(this.#core, options, { verdict: 'decline' }));
   }
 
-  async approveToolCallGenerate(options: DecisionOptions): Promise<AgentOutput> {
+  async approveToolCallGenerate<Output extends Schema = never>(
+    options: DecisionOptions<Output>,
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await decideCall(this.#core, options, { verdict: 'approve' }));
   }
 
-  async declineToolCallGenerate(options: DecisionOptions): Promise<AgentOutput> {
+  async declineToolCallGenerate<Output extends Schema = never>(
+    options: DecisionOptions<Output>,
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await decideCall(this.#core, options, { verdict: 'decline' }));
   }
 
@@ -117,11 +143,17 @@ export class Agent {
    * `{ approved: boolean, reason? }` decides it.
    * @throws `invalid-resume-data` (the call keeps waiting), `needs-verdict`, and what `approveToolCall` throws.
    */
-  async resumeStream(data: unknown, options: DecisionOptions): Promise<AgentStream> {
+  async resumeStream<Output extends Schema = never>(
+    data: unknown,
+    options: DecisionOptions<Output>,
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await decideCall(this.#core, options, { verdict: 'resume', data }));
   }
 
-  async resumeGenerate(data: unknown, options: DecisionOptions): Promise<AgentOutput> {
+  async resumeGenerate<Output extends Schema = never>(
+    data: unknown,
+    options: DecisionOptions<Output>,
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await decideCall(this.#core, options, { verdict: 'resume', data }));
   }
 
@@ -129,11 +161,15 @@ export class Agent {
    * Says what became of a call whose worker died while it ran: run it again, or record its output or error.
    * @throws `call-not-waiting` when it is not interrupted, and what `approveToolCall` throws.
    */
-  async resolveInterruptedCall(options: ResolveOptions): Promise<AgentStream> {
+  async resolveInterruptedCall<Output extends Schema = never>(
+    options: ResolveOptions<Output>,
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await resolveCall(this.#core, options));
   }
 
-  async resolveInterruptedCallGenerate(options: ResolveOptions): Promise<AgentOutput> {
+  async resolveInterruptedCallGenerate<Output extends Schema = never>(
+    options: ResolveOptions<Output>,
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await resolveCall(this.#core, options));
   }
 
@@ -148,11 +184,15 @@ export class Agent {
   }
 
   /** Tries the failed model call of a stalled run again. What was executed stays executed. */
-  async continueRun(options: ContinueOptions): Promise<AgentStream> {
+  async continueRun<Output extends Schema = never>(
+    options: ContinueOptions<Output>,
+  ): Promise<AgentStream<ObjectOf<Output>>> {
     return streamOf(await continueRun(this.#core, options));
   }
 
-  async continueRunGenerate(options: ContinueOptions): Promise<AgentOutput> {
+  async continueRunGenerate<Output extends Schema = never>(
+    options: ContinueOptions<Output>,
+  ): Promise<AgentOutput<ObjectOf<Output>>> {
     return outputOf(await continueRun(this.#core, options));
   }
 
@@ -202,9 +242,7 @@ function check(config: AgentConfig): void {
   if (config.model === undefined || config.model === null) {
     refuse(`Agent "${config.id}" has no model.`, "model: 'provider/model' or a model object of the AI SDK");
   }
-  if (config.tools !== undefined && typeof config.tools !== 'function') namedTools(config.tools, config);
-  if (config.agents !== undefined && typeof config.agents !== 'function')
-    delegationTools(config.agents, config);
+  checkKeys(config, agentKeys, `agent "${config.id}"`, 'invalid-agent');
   if (
     config.memory !== undefined &&
     typeof config.memory !== 'function' &&
@@ -212,7 +250,13 @@ function check(config: AgentConfig): void {
   ) {
     refuse(`The memory of agent "${config.id}" is no Memory.`, 'a Memory, or a function that gives one');
   }
-  if (config.defaultOptions) checkOptions(config.defaultOptions);
+  if (config.defaultOptions !== undefined) {
+    checkKeys(config.defaultOptions, optionKeys.run, 'defaultOptions');
+    checkOptions(config.defaultOptions);
+  }
+  const { tools = {}, agents = {}, defaultOptions } = config;
+  namedTools(typeof tools === 'function' ? {} : tools, config, defaultOptions?.toolsets);
+  delegationTools(typeof agents === 'function' ? {} : agents, config);
 }
 
 function ownBinding(agent: AgentCore): Binding {

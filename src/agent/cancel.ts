@@ -2,8 +2,9 @@
 import { RequestContext } from '../core/context.ts';
 import { checkRequest } from './check-request.ts';
 import { placesOf } from './conversation.ts';
+import { checkKeys } from './known-keys.ts';
 import { acquireOpen } from './legs.ts';
-import type { CancelOptions } from './options.ts';
+import { type CancelOptions, optionKeys } from './options.ts';
 import { recoverRun } from './recovery.ts';
 import { requestCancel } from './request-cancel.ts';
 import type { AgentCore } from './types.ts';
@@ -14,6 +15,7 @@ export async function cancelRun(
   options: CancelOptions,
 ): Promise<{ runId: string; status: 'cancelled' | 'cancelling' }> {
   checkRequest(options);
+  checkKeys(options, optionKeys.cancel, 'cancelRun');
   const { runId, reason, by } = options;
   const { worker } = agent.binding();
   const lease = await acquireOpen(agent, worker, runId);

@@ -5,14 +5,16 @@ import { headOf, isClaim, stalledRuns } from '../core/next.ts';
 import type { Run } from '../core/state.ts';
 import type { Leg } from '../stream/leg.ts';
 import { checkRequest } from './check-request.ts';
+import { checkKeys } from './known-keys.ts';
 import { acquireOpen, runLeg, withLease } from './legs.ts';
-import { broughtToRoot, type ContinueOptions } from './options.ts';
+import { broughtToRoot, type ContinueOptions, optionKeys } from './options.ts';
 import { partsOf } from './prepare.ts';
 import type { AgentCore } from './types.ts';
 
 /** Tries the model call of a stalled run again. */
 export async function continueRun(agent: AgentCore, options: ContinueOptions): Promise<Leg> {
   checkRequest(options);
+  checkKeys(options, optionKeys.continue, 'continueRun');
   const { worker } = agent.binding();
   const lease = await acquireOpen(agent, worker, options.runId, options);
   return withLease(lease, async () => {

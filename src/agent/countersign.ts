@@ -8,6 +8,7 @@ import type { HeartbeatOptions } from '../engine/heartbeat.ts';
 import { type Sweep, type SweepPorts, startSweep, sweepOnce } from '../engine/sweep.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { Agent, bindAgent, decideOnAgent, recoverAgentRun } from './agent.ts';
+import { checkKeys, type KeysOf } from './known-keys.ts';
 import {
   type AcceptedDecision,
   checkVerdict,
@@ -41,6 +42,19 @@ export interface CountersignConfig<Named extends Agents = Agents> {
   readonly clock?: Clock | undefined;
 }
 
+const registryKeys = {
+  agents: true,
+  storage: true,
+  supply: true,
+  whenSeveralWait: true,
+  heartbeat: true,
+  sweepEvery: true,
+  limits: true,
+  waitUntil: true,
+  warn: true,
+  clock: true,
+} as const satisfies KeysOf<CountersignConfig>;
+
 /** Runs that one sweep takes at most: if this process dies, a person is asked about each call that it had begun. */
 const sweptAtOnce = 25;
 const lookedAtAtOnce = 1000;
@@ -60,6 +74,7 @@ export class Countersign<Named extends Agents = Agents> {
   #sweep: Sweep | undefined;
 
   constructor(config: CountersignConfig<Named>) {
+    checkKeys(config, registryKeys, 'Countersign');
     const agents = Object.values(config.agents);
     this.storage = config.storage ?? new InMemoryStore();
     this.#agents = config.agents;

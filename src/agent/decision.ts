@@ -14,11 +14,20 @@ import type { Leg } from '../stream/leg.ts';
 import { checkRequest } from './check-request.ts';
 import { continued, moverMissing } from './continuation.ts';
 import { decideEnded } from './ended-decision.ts';
-import { acquire, followedLeg, orFromRecords, type RunLease, runLeg, withLease } from './legs.ts';
-import { broughtToRoot, type DecisionOptions, type ResolveOptions } from './options.ts';
+import { checkKeys } from './known-keys.ts';
+import {
+  acquire,
+  callbacksOf,
+  followedLeg,
+  orFromRecords,
+  type RunLease,
+  runLeg,
+  withLease,
+} from './legs.ts';
+import { broughtToRoot, type DecisionOptions, optionKeys, type ResolveOptions } from './options.ts';
 import { type LegParts, partsOf } from './prepare.ts';
 import type { AgentCore } from './types.ts';
-import type { Lease, Worker } from './worker.ts';
+import type { Lease } from './worker.ts';
 
 /** Approve, decline, resume. Resolves when the decision is stored; the leg then carries what follows. */
 export async function decideCall(
@@ -27,16 +36,17 @@ export async function decideCall(
   word: Pick<DecisionRequest, 'verdict' | 'data' | 'resolution'>,
 ): Promise<Leg> {
   checkRequest(options);
+  checkKeys(options, word.verdict === 'resolve' ? optionKeys.resolve : optionKeys.decision, 'a decision');
   const given: DecisionRequest = { ...requestOf(options), ...word };
   const { worker } = agent.binding();
   const lease = await acquire(agent, worker, options.runId, options);
-  if (lease.kind === 'ended') return legOfRecord(lease, given, worker);
+  if (lease.kind === 'ended') return legOfRecord(agent, lease, options, given);
   const target = chosen(lease, given, agent);
   return orFromRecords(
     () => decideOpen(agent, lease, options, given, target),
     () => acquire(agent, worker, options.runId, options),
     // What others left is the answer, for the stop that was meant.
-    (ended) => legOfRecord(ended, { ...given, ...target }, worker),
+    (ended) => legOfRecord(agent, ended, options, { ...given, ...target }),
   );
 }
 
@@ -49,8 +59,15 @@ function chosen(lease: Lease, given: DecisionRequest, agent: AgentCore): Target 
   }
 }
 
-function legOfRecord(ended: EndedRun, given: DecisionRequest, worker: Worker): Leg {
-  return endedLeg(ended, decideEnded(ended, decidedRequest(given, undefined)), worker.warn);
+function legOfRecord(
+  agent: AgentCore,
+  ended: EndedRun,
+  options: DecisionOptions,
+  given: DecisionRequest,
+): Leg {
+  const record = decideEnded(ended, decidedRequest(given, undefined));
+  const plan = { ...callbacksOf(agent, options), schema: options.structuredOutput?.schema };
+  return endedLeg(ended, record, plan, agent.binding().worker.warn);
 }
 
 function decideOpen(

@@ -9,6 +9,7 @@ import { headOf } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import type { EndedRun } from '../core/store.ts';
 import { openClaims } from '../core/takeover.ts';
+import type { LegCallbacks } from '../stream/callbacks.ts';
 import { endedWithin } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
 import type { ConversationOption, LegOptions } from './options.ts';
@@ -122,7 +123,9 @@ export async function runLeg(
 ): Promise<Leg> {
   const { worker } = agent.binding();
   lease.root.elsewhere = legParts.elsewhere;
-  const leg = openLeg(lease.log, callbacksOf(agent, options), worker.warn);
+  const { shouldStop, answerSchema } = legParts;
+  const plan = { ...callbacksOf(agent, options), mayStop: shouldStop !== undefined, schema: answerSchema };
+  const leg = openLeg(lease.log, plan, worker.warn);
   const parts = { ...legParts, me: { worker: worker.id, leg: worker.beginLeg() } };
   try {
     await begin(leg, parts);
@@ -131,8 +134,10 @@ export async function runLeg(
     worker.endLeg(parts.me.leg);
     throw error;
   }
-  const stopAborting = abortWith(options.abortSignal, leg, lease.log, worker);
-  moveRun(agent, lease, parts, options, leg, stopAborting);
+  const { abortSignal = agent.defaultOptions.abortSignal, waitUntil = agent.defaultOptions.waitUntil } =
+    options;
+  const stopAborting = abortWith(abortSignal, leg, lease.log, worker);
+  moveRun(agent, lease, parts, { waitUntil }, leg, stopAborting);
   return leg;
 }
 
@@ -155,13 +160,13 @@ export async function followedLeg(
   return leg;
 }
 
-function callbacksOf(agent: AgentCore, options: LegOptions): LegOptions {
-  const { onStepFinish, onFinish, onError } = agent.defaultOptions;
+/** The callbacks of a leg: its caller's over those of the agent's defaults. */
+export function callbacksOf({ defaultOptions }: AgentCore, options: LegOptions): LegCallbacks {
   return {
-    ...(onStepFinish ? { onStepFinish } : {}),
-    ...(onFinish ? { onFinish } : {}),
-    ...(onError ? { onError } : {}),
-    ...options,
+    onChunk: options.onChunk ?? defaultOptions.onChunk,
+    onStepFinish: options.onStepFinish ?? defaultOptions.onStepFinish,
+    onFinish: options.onFinish ?? defaultOptions.onFinish,
+    onError: options.onError ?? defaultOptions.onError,
   };
 }
 

@@ -5,6 +5,7 @@ import { type CallInterrupted, type CallRequested, type CallSuspended, eventFrom
 import type { SuspendPayload } from '../core/policy.ts';
 import type { ListedRun, ListStatus, OpenCall } from '../core/store.ts';
 import { decisionSchema } from '../stream/chunk.ts';
+import { checkKeys, type KeysOf } from './known-keys.ts';
 import type { AgentCore } from './types.ts';
 import type { Worker } from './worker.ts';
 
@@ -65,9 +66,21 @@ export interface SuspendedRuns {
 /** Runs that one list takes over at most: it must answer soon. */
 const takenAtOnce = 20;
 
+const listKeys = {
+  threadId: true,
+  resourceId: true,
+  fromDate: true,
+  toDate: true,
+  status: true,
+  perPage: true,
+  page: true,
+  cursor: true,
+} as const satisfies KeysOf<ListOptions>;
+
 const statuses = ['suspended', 'interrupted', 'stalled', 'running', 'all'];
 
 export async function listRuns(agent: AgentCore, options: ListOptions): Promise<SuspendedRuns> {
+  checkKeys(options, listKeys, 'listSuspendedRuns');
   const {
     perPage = 100,
     page = 0,

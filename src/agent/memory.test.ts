@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Store } from '../core/store.ts';
-import { createTool } from '../core/tool.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { storeAround } from '../testing/store-around.ts';
 import { Agent } from './agent.ts';
 import { Countersign } from './countersign.ts';
+import { createTool } from './create-tool.ts';
 import { Memory, type MemoryConfig } from './memory.ts';
 import type { AgentConfig } from './types.ts';
 

@@ -8,6 +8,7 @@ import { headOf } from '../core/next.ts';
 import { endedLeg } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
 import { checkRequest } from './check-request.ts';
+import { checkKeys, type KeysOf } from './known-keys.ts';
 import { acquire, followLeg, withLease } from './legs.ts';
 import { recoverRun } from './recovery.ts';
 import type { AgentCore } from './types.ts';
@@ -19,12 +20,15 @@ export interface ObserveOptions {
   readonly afterEvent?: number | undefined;
 }
 
+const observeKeys = { runId: true, afterEvent: true } as const satisfies KeysOf<ObserveOptions>;
+
 /**
  * A leg that tells what happened, and what happens until the run waits for a person or ends. A run that nobody moves
  * is moved, as a sweep would.
  */
 export async function observeRun(agent: AgentCore, options: ObserveOptions): Promise<Leg> {
   checkRequest(options);
+  checkKeys(options, observeKeys, 'observe');
   const { runId, afterEvent = 0 } = options;
   if (!Number.isInteger(afterEvent) || afterEvent < 0) {
     throw new CountersignError('invalid-option', 'The option afterEvent is malformed.', {
@@ -34,7 +38,7 @@ export async function observeRun(agent: AgentCore, options: ObserveOptions): Pro
   }
   const { worker } = agent.binding();
   const lease = await acquire(agent, worker, runId);
-  if (lease.kind === 'ended') return endedLeg(lease, undefined, worker.warn);
+  if (lease.kind === 'ended') return endedLeg(lease, undefined, {}, worker.warn);
   return withLease(lease, async () => {
     const { log, root, mover } = lease;
     let known = await changesOfRun(root, worker);
@@ -49,7 +53,7 @@ export async function observeRun(agent: AgentCore, options: ObserveOptions): Pro
     return leg;
   }).catch(async (error: unknown) => {
     const ended = isCountersignError(error, 'run-ended') ? await acquire(agent, worker, runId) : undefined;
-    if (ended?.kind === 'ended') return endedLeg(ended, undefined, worker.warn);
+    if (ended?.kind === 'ended') return endedLeg(ended, undefined, {}, worker.warn);
     ended?.release();
     throw error;
   });

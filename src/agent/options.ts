@@ -6,14 +6,19 @@ import { type JsonObject, toJson } from '../core/json.ts';
 import type { ToolChoice } from '../core/model.ts';
 import type { ToolHooks } from '../core/parts.ts';
 import type { PolicyOption } from '../core/policy.ts';
+import type { Schema } from '../core/schema.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
 import type { DelegationOptions } from '../team/delegation-hooks.ts';
 import { isId } from './ids.ts';
+import type { KeysOf } from './known-keys.ts';
 import { checkMemoryOptions, type MemoryOptions } from './memory.ts';
+import { isStopWhen, type StopWhen } from './stop-when.ts';
+import { checkStructuredOutput, type StructuredOutput } from './structured-output.ts';
+import { isToolsets, type ToolsetsInput } from './tools.ts';
 
 /** What each leg's caller may pass, and must pass again where it could not be stored. */
-export interface LegOptions extends LegCallbacks {
+export interface LegOptions<Output extends Schema = Schema> extends LegCallbacks {
   /**
    * `true` holds every call of the run; a function holds the calls for which it says `true` (or throws). `false` is
    * the absence of a policy.
@@ -27,9 +32,15 @@ export interface LegOptions extends LegCallbacks {
   /** In place of the agent's model. An object cannot be stored. */
   readonly model?: ModelInput | undefined;
   readonly instructions?: string | undefined;
+  /** More tools, beside the agent's and as guarded as they are. They cannot be stored. */
+  readonly toolsets?: ToolsetsInput | undefined;
   /** The only tools that the model is offered, by id or key. */
   readonly activeTools?: readonly string[] | undefined;
   readonly toolChoice?: ToolChoice | undefined;
+  /** Ends the run between two steps: asked when all calls of a step are settled. One that says yes is enough. */
+  readonly stopWhen?: StopWhen | undefined;
+  /** The answer as an object: `object` of what the leg returns. Tools work as ever. */
+  readonly structuredOutput?: StructuredOutput<Output> | undefined;
   /** Temperature, maxOutputTokens and the like: the AI SDK's call settings. */
   readonly modelSettings?: Record<string, unknown> | undefined;
   readonly providerOptions?: Record<string, unknown> | undefined;
@@ -40,7 +51,7 @@ export interface LegOptions extends LegCallbacks {
 }
 
 /** Options of `stream` and `generate`. */
-export interface RunOptions extends LegOptions {
+export interface RunOptions<Output extends Schema = Schema> extends LegOptions<Output> {
   /** Model calls over the whole run, pauses or not. Default 20. */
   readonly maxSteps?: number | undefined;
   /** Tool calls of one step that run at the same time. Default 10. */
@@ -82,7 +93,9 @@ export interface ConversationOption {
 }
 
 /** Which call is decided, and by whom. */
-export interface DecisionOptions extends LegOptions, ConversationOption {
+export interface DecisionOptions<Output extends Schema = Schema>
+  extends LegOptions<Output>,
+    ConversationOption {
   readonly runId: string;
   /** Left out: the call announced last. Only a decision that names its call is sure to hit what the person saw. */
   readonly toolCallId?: string | undefined;
@@ -99,7 +112,9 @@ export interface DecisionOptions extends LegOptions, ConversationOption {
 }
 
 /** Which interrupted call is meant, and what is to become of it. */
-export type ResolveOptions = Omit<DecisionOptions, 'toolCallId'> & { readonly toolCallId: string } & (
+export type ResolveOptions<Output extends Schema = Schema> = Omit<DecisionOptions<Output>, 'toolCallId'> & {
+  readonly toolCallId: string;
+} & (
     | {
         /** Run it again, with the same `idempotencyKey`: it did not happen, or twice does no harm. */
         readonly runAgain: true;
@@ -120,7 +135,9 @@ export type ResolveOptions = Omit<DecisionOptions, 'toolCallId'> & { readonly to
       }
   );
 
-export interface ContinueOptions extends LegOptions, ConversationOption {
+export interface ContinueOptions<Output extends Schema = Schema>
+  extends LegOptions<Output>,
+    ConversationOption {
   readonly runId: string;
   readonly by?: Person | undefined;
 }
@@ -130,6 +147,58 @@ export interface CancelOptions {
   readonly reason?: string | undefined;
   readonly by?: Person | undefined;
 }
+
+/** Which keys each method takes. An option that is not here does not compile. */
+const legKeys = {
+  requireToolApproval: true,
+  hooks: true,
+  delegation: true,
+  requestContext: true,
+  model: true,
+  instructions: true,
+  toolsets: true,
+  activeTools: true,
+  toolChoice: true,
+  stopWhen: true,
+  structuredOutput: true,
+  modelSettings: true,
+  providerOptions: true,
+  waitUntil: true,
+  abortSignal: true,
+  onChunk: true,
+  onStepFinish: true,
+  onFinish: true,
+  onError: true,
+} as const satisfies KeysOf<LegOptions>;
+
+const decisionKeys = {
+  ...legKeys,
+  memory: true,
+  runId: true,
+  toolCallId: true,
+  stop: true,
+  fingerprint: true,
+  reason: true,
+  decisionId: true,
+  by: true,
+} as const satisfies KeysOf<DecisionOptions>;
+
+export const optionKeys = {
+  leg: legKeys,
+  run: {
+    ...legKeys,
+    maxSteps: true,
+    toolCallConcurrency: true,
+    maxRetries: true,
+    durable: true,
+    runId: true,
+    memory: true,
+  } satisfies KeysOf<RunOptions>,
+  decision: decisionKeys,
+  resolve: { ...decisionKeys, runAgain: true, output: true, error: true } satisfies KeysOf<ResolveOptions>,
+  continue: { ...legKeys, memory: true, runId: true, by: true } satisfies KeysOf<ContinueOptions>,
+  cancel: { runId: true, reason: true, by: true } satisfies KeysOf<CancelOptions>,
+} as const;
 
 /** The defaults. One table: SPEC.md has the same. */
 export const defaults = {
@@ -147,10 +216,15 @@ export function mergeOptions<T extends RunOptions>(base: RunOptions, over: T): T
     ...given,
     ...mergedObject('modelSettings', base, over),
     ...mergedObject('providerOptions', base, over),
+    ...mergedObject('toolsets', base, over),
   } as T;
 }
 
-function mergedObject(key: 'modelSettings' | 'providerOptions', base: RunOptions, over: RunOptions): object {
+function mergedObject(
+  key: 'modelSettings' | 'providerOptions' | 'toolsets',
+  base: RunOptions,
+  over: RunOptions,
+): object {
   return base[key] && over[key] ? { [key]: { ...base[key], ...over[key] } } : {};
 }
 
@@ -163,7 +237,8 @@ export function checkOptions(options: RunOptions): void {
     const value = options[name];
     if (value !== undefined && (!Number.isInteger(value) || value < 1)) refuse(name, 'a whole number from 1');
   }
-  const { maxRetries, activeTools, requestContext, runId, memory, abortSignal, hooks, toolChoice } = options;
+  const { maxRetries, activeTools, toolsets, requestContext, runId, memory, abortSignal, hooks, toolChoice } =
+    options;
   if (maxRetries !== undefined && (!Number.isInteger(maxRetries) || maxRetries < 0)) {
     refuse('maxRetries', 'a whole number from 0');
   }
@@ -173,6 +248,13 @@ export function checkOptions(options: RunOptions): void {
   ) {
     refuse('activeTools', 'a list of tool ids');
   }
+  if (toolsets !== undefined && !isToolsets(toolsets)) {
+    refuse('toolsets', '{ name: { key: tool, … }, … }');
+  }
+  checkStructuredOutput(options.structuredOutput);
+  if (options.stopWhen !== undefined && !isStopWhen(options.stopWhen)) {
+    refuse('stopWhen', 'a function, or a list of functions: ({ steps }) => boolean');
+  }
   if (requestContext !== undefined && typeof requestContext?.entries !== 'function') {
     refuse('requestContext', 'a RequestContext');
   }
@@ -181,6 +263,9 @@ export function checkOptions(options: RunOptions): void {
     refuse('abortSignal', 'an AbortSignal');
   if (hooks !== undefined && (typeof hooks !== 'object' || hooks === null)) {
     refuse('hooks', '{ beforeToolCall?, afterToolCall? }');
+  }
+  for (const name of ['onChunk', 'onStepFinish', 'onFinish', 'onError', 'waitUntil'] as const) {
+    if (options[name] !== undefined && typeof options[name] !== 'function') refuse(name, 'a function');
   }
   const isNamed =
     typeof toolChoice === 'object' && toolChoice?.type === 'tool' && typeof toolChoice.toolName === 'string';
@@ -211,8 +296,8 @@ export function checkNewRunId(runId: string | undefined): void {
  */
 export function broughtToRoot(options: LegOptions, isRoot: boolean): LegOptions {
   if (isRoot) return options;
-  const { requireToolApproval, hooks, delegation, requestContext } = options;
-  return { requireToolApproval, hooks, delegation, requestContext };
+  const { requireToolApproval, hooks, delegation, toolsets, requestContext } = options;
+  return { requireToolApproval, hooks, delegation, toolsets, requestContext };
 }
 
 function threadOf(memory: RunMemory): string | undefined {

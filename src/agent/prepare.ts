@@ -2,30 +2,32 @@
  * Puts together what one leg needs: the agent's code as deployed now, the run's stored options, and what the leg's
  * caller passed. Nothing is carried over from another leg, so warm and cold are the same.
  */
-import type { Tool as AiSdkTool } from 'ai';
 import { RequestContext } from '../core/context.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { RunStarted, StoredOptions } from '../core/event.ts';
-import type { NamedTool, Parts, ToolHooks } from '../core/parts.ts';
+import type { Parts } from '../core/parts.ts';
 import { type Policies, policiesOf } from '../core/policy.ts';
+import type { Schema } from '../core/schema.ts';
 import type { Run } from '../core/state.ts';
 import { isTool } from '../core/tool.ts';
-import { toolFromAiSdk } from '../models/ai-sdk-tool.ts';
-import { delegationTool } from '../team/delegation.ts';
-import type { DelegationOptions } from '../team/delegation-hooks.ts';
+import { codeOf } from './agent-code.ts';
 import { conversationOfLeg, type LegConversation, type Recalled } from './conversation.ts';
+import { checkKeys } from './known-keys.ts';
 import {
   checkNewRunId,
   checkOptions,
   defaults,
   type LegOptions,
   mergeOptions,
+  optionKeys,
   type RunOptions,
   storedLegOptions,
   storedOptions,
 } from './options.ts';
 import { restoredContext, storableContext } from './stored-context.ts';
-import { type AgentCore, type AgentsInput, type Dynamic, subAgent, type ToolsInput } from './types.ts';
+import { outputSchemaOf, schemaOfLeg } from './structured-output.ts';
+import type { ToolsInput } from './tools.ts';
+import type { AgentCore } from './types.ts';
 import type { Worker } from './worker.ts';
 
 /** The options of a run: the agent's under those of the call, checked. */
@@ -41,31 +43,44 @@ export function optionsOfRun(agent: AgentCore, call: RunOptions): RunOptions {
  * The first event of a run: what is kept of its options, and the names of what cannot be.
  * @param options what `optionsOfRun` made of those of the call.
  */
-export function startedEvent(
+export async function startedEvent(
   agent: AgentCore,
   input: Pick<RunStarted, 'messages' | 'messageIds' | 'memory'>,
   options: RunOptions,
   call: RunOptions,
   facts: Pick<RunStarted, 'at' | 'threadId' | 'resourceId' | 'memory'>,
-): RunStarted {
+): Promise<RunStarted> {
   const { stored, missing } = storableContext(contextOf(options.requestContext), agent.secretContext);
   return {
     type: 'run-started',
     runId: options.runId ?? crypto.randomUUID(),
     agentId: agent.id,
     messageId: crypto.randomUUID(),
-    options: storedOptions({ ...options, ...holdOf(agent.defaultOptions, call) }),
+    options: {
+      ...storedOptions({ ...options, ...holdOf(agent.defaultOptions, call) }),
+      ...(await outputSchemaOf(options)),
+    },
     context: stored,
     missing: [
       ...(typeof call.requireToolApproval === 'function' ? ['requireToolApproval'] : []),
       ...(call.hooks ? ['hooks'] : []),
       ...(call.delegation ? ['delegation'] : []),
       ...(call.model !== undefined && typeof call.model !== 'string' ? ['model'] : []),
+      ...neededToolsets(options, call).map((name) => `toolsets.${name}`),
       ...missing.map((key) => `requestContext.${key}`),
     ],
     ...facts,
     ...input,
   };
+}
+
+/** The toolsets of the run's caller with a tool that the model may be offered. */
+function neededToolsets({ activeTools }: RunOptions, { toolsets = {} }: RunOptions): string[] {
+  const isActive = ([key, tool]: [string, ToolsInput[string]]): boolean =>
+    activeTools === undefined || activeTools.includes(key) || (isTool(tool) && activeTools.includes(tool.id));
+  return Object.entries(toolsets)
+    .filter(([, tools]) => Object.entries(tools).some(isActive))
+    .map(([name]) => name);
 }
 
 /** `true` anywhere stays true: a hold is never lowered by another policy. */
@@ -74,8 +89,11 @@ function holdOf(base: RunOptions, call: RunOptions): Pick<RunOptions, 'requireTo
   return { requireToolApproval: words.includes(true) ? true : words.find((word) => word === false) };
 }
 
-/** All that a leg brings, but the name under which it acts; and where the run's messages go, if not to its store. */
-export type LegParts = Omit<Parts, 'me'> & Pick<LegConversation, 'elsewhere'>;
+/** All that a leg brings, but the name under which it acts. */
+export interface LegParts extends Omit<Parts, 'me'>, Pick<LegConversation, 'elsewhere'> {
+  /** By which the answer is read as an object. */
+  readonly answerSchema: Schema | undefined;
+}
 
 /**
  * The parts of a leg.
@@ -101,10 +119,13 @@ export async function partsOf(
     : restoredContext(started.context, contextKeys(started), leg.requestContext, runId);
   if (!first) refuseMissing(started, leg, requestContext);
   const context = (): RequestContext => copyOf(requestContext);
-  const options: StoredOptions = first ? started.options : { ...started.options, ...storedLegOptions(leg) };
+  const options: StoredOptions = first
+    ? started.options
+    : { ...started.options, ...storedLegOptions(leg), ...(await outputSchemaOf(leg)) };
   return {
     ...(await conversationOfLeg(agent, worker, run, context, recalled)),
-    ...(await codeOf(agent, { context, options, leg })),
+    ...(await codeOf(agent, context, options, leg)),
+    answerSchema: await schemaOfLeg(leg.structuredOutput, agent.defaultOptions.structuredOutput, started),
     policies: legPolicies(agent, started, leg, worker, first),
     context,
     clock: worker.clock,
@@ -116,98 +137,6 @@ export async function partsOf(
   };
 }
 
-/** The agent's code as deployed now, for a run with these options. */
-async function codeOf(
-  agent: AgentCore,
-  given: {
-    readonly context: () => RequestContext;
-    readonly options: StoredOptions;
-    /** What the caller of the leg passed for the run at the top: its hooks also apply to the runs below. */
-    readonly leg: Pick<LegOptions, 'model' | 'hooks' | 'delegation'>;
-  },
-): Promise<Pick<Parts, 'model' | 'tools' | 'instructions' | 'options' | 'hooks' | 'workspace'>> {
-  const { context, options, leg } = given;
-  const { instructions, tools, agents, model, hooks, workspace } = agent.config;
-  const named = namedTools(await toolsFor(tools, context()), agent);
-  const delegation = { ...agent.defaultOptions.delegation, ...leg.delegation };
-  const below = await toolsFor(agents, context());
-  for (const [id, tool] of delegationTools(below, agent, delegation, leg)) {
-    if (named.has(id)) throw twoOfOneName(agent, id);
-    named.set(id, tool);
-  }
-  return {
-    model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
-    tools: named,
-    instructions:
-      options.instructions ??
-      (instructions === undefined ? undefined : await resolve(instructions, context())),
-    options,
-    hooks: [hooks, agent.defaultOptions.hooks, leg.hooks].filter((one): one is ToolHooks => !!one),
-    workspace,
-  };
-}
-
-/** What a run of a sub-agent needs: its own code, and from above the request, its policies and its run hooks. */
-async function partsBelow(
-  agent: AgentCore,
-  started: RunStarted,
-  parent: Parts,
-  hooks: ToolHooks | undefined,
-): Promise<Parts> {
-  const { context, policies } = parent;
-  const { options, addedInstructions } = started;
-  const code = await codeOf(agent, { context, options, leg: { hooks } });
-  const own = policiesOf([agent.defaultOptions.requireToolApproval, options.requireToolApproval]);
-  return {
-    ...parent,
-    ...code,
-    history: [],
-    instructions: [code.instructions, addedInstructions].filter(Boolean).join('\n\n') || undefined,
-    workspace: code.workspace ?? parent.workspace,
-    policies: {
-      holdEverything:
-        policies.holdEverything ||
-        own.holdEverything ||
-        (parent.options.durable === true && own.functions.length > 0),
-      functions: [...policies.functions, ...own.functions],
-    },
-  };
-}
-
-/**
- * The tools by which an agent delegates.
- * @throws `invalid-agent` for something that is no agent.
- */
-export function delegationTools(
-  agents: AgentsInput,
-  agent: { readonly id: string },
-  delegation: DelegationOptions = {},
-  leg: Pick<LegOptions, 'hooks'> = {},
-): Map<string, NamedTool> {
-  const named = Object.entries(agents).map(([key, given]): [string, NamedTool] => {
-    const below = given?.[subAgent];
-    if (below === undefined) {
-      throw new CountersignError('invalid-agent', `"${key}" in the agents of "${agent.id}" is no agent.`, {
-        agentId: agent.id,
-        expected: '{ key: new Agent({ id, … }), … }',
-      });
-    }
-    const tool = delegationTool(
-      key,
-      {
-        id: below.id,
-        name: below.name,
-        description: below.config.description,
-        options: storedOptions(below.defaultOptions),
-        partsOf: (child, parent) => partsBelow(below, child, parent, leg.hooks),
-      },
-      delegation,
-    );
-    return [tool.tool.id, tool];
-  });
-  return new Map(named);
-}
-
 /** What the registry can supply of what the caller left out. */
 async function supplied(agent: AgentCore, started: RunStarted, call: LegOptions): Promise<LegOptions> {
   const { supply } = agent.binding();
@@ -215,11 +144,14 @@ async function supplied(agent: AgentCore, started: RunStarted, call: LegOptions)
   if (!supply || missing.length === 0) return call;
   const { runId, agentId, resourceId } = started;
   const extra = await supply({ agentId, runId, resourceId, missing });
+  checkKeys(extra, optionKeys.leg, 'what supply gave');
+  checkOptions(extra);
   const requestContext = new RequestContext([
     ...(extra.requestContext?.entries() ?? []),
     ...(call.requestContext?.entries() ?? []),
   ]);
-  return { ...extra, ...mergeOptions({}, call), requestContext };
+  const toolsets = { ...extra.toolsets, ...call.toolsets };
+  return { ...extra, ...mergeOptions({}, call), toolsets, requestContext };
 }
 
 const contextKeys = ({ missing }: RunStarted): string[] =>
@@ -233,6 +165,8 @@ function missingIn(started: RunStarted, leg: LegOptions, context: RequestContext
       return typeof leg.requireToolApproval !== 'function' && leg.requireToolApproval !== true;
     if (name === 'hooks' || name === 'delegation') return leg[name] === undefined;
     if (name === 'model') return leg.model === undefined;
+    if (name.startsWith('toolsets.'))
+      return !Object.hasOwn(leg.toolsets ?? {}, name.slice('toolsets.'.length));
     return !context?.has(name.slice('requestContext.'.length));
   });
 }
@@ -284,42 +218,4 @@ function copyOf(context: RequestContext): RequestContext {
     copy.set(key, value, { secret: typeof context.isSecret === 'function' && context.isSecret(key) });
   }
   return copy;
-}
-
-/** A record of tools or agents. */
-async function toolsFor<Given extends ToolsInput | AgentsInput>(
-  given: Dynamic<Given> | undefined,
-  requestContext: RequestContext,
-): Promise<Given> {
-  if (typeof given !== 'function') return given ?? ({} as Given);
-  const chosen = await resolve(given, requestContext);
-  return Object.fromEntries(Object.entries(chosen).filter(([, one]) => one !== undefined)) as Given;
-}
-
-async function resolve<T>(value: Dynamic<T>, requestContext: RequestContext): Promise<T> {
-  return typeof value === 'function'
-    ? await (value as (given: { requestContext: RequestContext }) => T | Promise<T>)({ requestContext })
-    : value;
-}
-
-/**
- * The tools by id, AI SDK tools wrapped once.
- * @throws `invalid-tool` for something that is none, and for two of one name.
- */
-export function namedTools(tools: ToolsInput, agent: { readonly id: string }): Map<string, NamedTool> {
-  const named = new Map<string, NamedTool>();
-  for (const [alias, given] of Object.entries(tools)) {
-    const tool = isTool(given) ? given : toolFromAiSdk(alias, given as AiSdkTool);
-    if (named.has(tool.id)) throw twoOfOneName(agent, tool.id);
-    named.set(tool.id, { tool, alias });
-  }
-  return named;
-}
-
-function twoOfOneName(agent: { readonly id: string }, toolName: string): CountersignError {
-  return new CountersignError('invalid-tool', `Two tools of agent "${agent.id}" are called "${toolName}".`, {
-    agentId: agent.id,
-    toolName,
-    expected: 'an id that no other tool of the agent has',
-  });
 }

@@ -4,6 +4,7 @@ import { CountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
 import { checkRequest } from './check-request.ts';
 import { decideEnded } from './ended-decision.ts';
+import { checkKeys, type KeysOf } from './known-keys.ts';
 import { acquireAny, orFromRecords } from './legs.ts';
 import type { Worker } from './worker.ts';
 
@@ -27,9 +28,21 @@ export interface AcceptedDecision {
   readonly driven: boolean;
 }
 
+const decideKeys = {
+  verdict: true,
+  runId: true,
+  toolCallId: true,
+  stop: true,
+  fingerprint: true,
+  reason: true,
+  decisionId: true,
+  by: true,
+} as const satisfies KeysOf<DecideOptions>;
+
 /** Without the code of its agent a call can only be approved or declined. @throws `invalid-decision`. */
 export function checkVerdict(options: DecideOptions): void {
   checkRequest(options);
+  checkKeys(options, decideKeys, 'decideToolCall');
   if (options.verdict === 'approve' || options.verdict === 'decline') return;
   throw new CountersignError('invalid-decision', 'The verdict is neither approve nor decline.', {
     runId: options.runId,

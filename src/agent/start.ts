@@ -3,12 +3,14 @@ import { existsError } from '../core/log-errors.ts';
 import { toMessages } from '../models/to-messages.ts';
 import type { Leg } from '../stream/leg.ts';
 import { beginConversation, newInput } from './conversation.ts';
+import { checkKeys } from './known-keys.ts';
 import { runLeg } from './legs.ts';
-import { conversationOf, type RunOptions } from './options.ts';
+import { conversationOf, optionKeys, type RunOptions } from './options.ts';
 import { contextOf, optionsOfRun, partsOf, startedEvent } from './prepare.ts';
 import type { AgentCore, MessagesInput } from './types.ts';
 
 export async function startRun(agent: AgentCore, input: MessagesInput, call: RunOptions): Promise<Leg> {
+  checkKeys(call, optionKeys.run, 'stream and generate');
   const { worker } = agent.binding();
   const options = optionsOfRun(agent, call);
   const context = () => contextOf(options.requestContext);
@@ -17,7 +19,7 @@ export async function startRun(agent: AgentCore, input: MessagesInput, call: Run
     ? await newInput(agent, input, begun)
     : { messages: toMessages(await agent.messages(input)) };
   const facts = begun?.facts ?? { at: worker.clock.now(), ...conversationOf(options) };
-  const started = startedEvent(agent, given, options, call, facts);
+  const started = await startedEvent(agent, given, options, call, facts);
   const { runId } = call;
   const exists = runId !== undefined && (await worker.store.load(runId, Number.MAX_SAFE_INTEGER));
   if (exists) throw existsError(runId);

@@ -3,7 +3,8 @@ import { CountersignError } from '../core/errors.ts';
 import type { Person } from '../core/event.ts';
 import type { ListedRun, OpenCall } from '../core/store.ts';
 import { decideCall } from './decision.ts';
-import type { LegOptions } from './options.ts';
+import { checkKeys, type KeysOf } from './known-keys.ts';
+import { type LegOptions, optionKeys } from './options.ts';
 import type { AgentCore } from './types.ts';
 
 export interface SendToolApprovalOptions extends LegOptions {
@@ -21,6 +22,19 @@ export interface SendToolApprovalOptions extends LegOptions {
   readonly by?: Person | undefined;
 }
 
+const sendKeys = {
+  ...optionKeys.leg,
+  threadId: true,
+  resourceId: true,
+  toolCallId: true,
+  approved: true,
+  reason: true,
+  resumeData: true,
+  declineContext: true,
+  decisionId: true,
+  by: true,
+} as const satisfies KeysOf<SendToolApprovalOptions>;
+
 export interface SentToolApproval {
   readonly accepted: true;
   readonly runId: string;
@@ -36,6 +50,7 @@ export async function sendToolApproval(
   options: SendToolApprovalOptions,
 ): Promise<SentToolApproval> {
   checkThread(options);
+  checkKeys(options, sendKeys, 'sendToolApproval');
   const { threadId, resourceId, toolCallId, approved, resumeData, declineContext, reason, ...rest } = options;
   const found = await findCall(agent, { threadId, resourceId, toolCallId });
   const why = reason ?? declineContext?.reason ?? declineContext?.message;

@@ -1,24 +1,18 @@
 /** What an agent is made of, and what the functions of this folder know of it. */
-import type { Tool as AiSdkTool } from 'ai';
 import type { RequestContext } from '../core/context.ts';
 import type { Message, MessageInput } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { Limits, ToolHooks } from '../core/parts.ts';
-import type { Tool } from '../core/tool.ts';
 import type { ModelInput } from '../models/model-input.ts';
+import type { KeysOf } from './known-keys.ts';
 import type { Memory } from './memory.ts';
 import type { LegOptions, RunOptions } from './options.ts';
+import type { ToolsInput } from './tools.ts';
 import type { UiMessageInput } from './ui-message-input.ts';
 import type { Worker } from './worker.ts';
 
 /** A value, or a function of the request that gives it. Asked once for each leg. */
 export type Dynamic<T> = T | ((given: { readonly requestContext: RequestContext }) => T | Promise<T>);
-
-/**
- * Tools under keys of your own. A tool's name is its `id`; an AI SDK tool takes its key. What a function leaves
- * `undefined` is not offered; in a plain record it is an error.
- */
-export type ToolsInput = Readonly<Record<string, Tool | AiSdkTool | undefined>>;
 
 /** Agents under keys of your own. */
 export type AgentsInput = Readonly<Record<string, { readonly [subAgent]: AgentCore }>>;
@@ -61,12 +55,29 @@ export interface AgentConfig {
   readonly durable?: boolean | undefined;
 }
 
+export const agentKeys = {
+  id: true,
+  name: true,
+  description: true,
+  instructions: true,
+  model: true,
+  tools: true,
+  agents: true,
+  memory: true,
+  hooks: true,
+  defaultOptions: true,
+  secretContext: true,
+  whenSeveralWait: true,
+  workspace: true,
+  durable: true,
+} as const satisfies KeysOf<AgentConfig>;
+
 /** What a drive without a caller, or a decision that lacks it, is given of what could not be stored. */
 export type Supply = (asked: {
   readonly agentId: string;
   readonly runId: string;
   readonly resourceId: string | undefined;
-  /** For instance `['hooks', 'requestContext.apiKey']`. */
+  /** For instance `['hooks', 'requestContext.apiKey', 'toolsets.github']`. */
   readonly missing: readonly string[];
 }) => LegOptions | Promise<LegOptions>;
 

@@ -163,7 +163,10 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
     };
     await log.commit((run) => (holds(run) ? events(run) : []), { me: claims ? me : undefined });
   };
-  const release = (): Event[] => [{ type: 'step-released', runId, at: clock.now(), step: step.index }];
+  const leave = (type: 'step-released' | 'run-stopped') => (): Event[] => [
+    { type, runId, at: clock.now(), step: step.index },
+  ];
+  const release = leave('step-released');
   const failWith = (thrown: unknown): Promise<void> =>
     settle((run) => {
       if (run.cancel) return release();
@@ -175,10 +178,12 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
         : failure(run, error, at);
     });
 
-  if (!mayPerform(log, step.claim, parts)) return settle(release, false);
   const ids = callIds(log.run, parts.history);
   let response: ModelResponse;
   try {
+    // What is returned here without being awaited is no failure of the model.
+    if (step.index > 0 && (await parts.shouldStop?.(log.run))) return settle(leave('run-stopped'));
+    if (!mayPerform(log, step.claim, parts)) return settle(release, false);
     const request = await requestOf(log.run, parts, abortSignal, (delta) => log.pass(renamed(delta, ids)));
     response = await parts.model.call(request);
   } catch (thrown) {
@@ -208,6 +213,7 @@ async function requestOf(
     toolChoice: toolChoiceOf(parts),
     settings: options.modelSettings,
     providerOptions: options.providerOptions,
+    outputSchema: options.outputSchema,
     maxRetries: options.maxRetries,
     abortSignal,
     onDelta,

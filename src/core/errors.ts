@@ -16,6 +16,7 @@ const statusOf = {
   'invalid-agent': 400,
   'invalid-decision': 400,
   'invalid-message': 400,
+  'invalid-object': 502,
   'invalid-option': 400,
   'invalid-resume-data': 422,
   'invalid-tool': 400,
@@ -67,6 +68,8 @@ export interface ErrorDetails {
   readonly outcome?: unknown;
   /** Schema issues, as `path: message`, without values. */
   readonly issues?: readonly string[] | undefined;
+  /** `invalid-object`: what the model answered. */
+  readonly text?: string | undefined;
   readonly cause?: unknown;
 }
 

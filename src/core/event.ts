@@ -35,6 +35,8 @@ export interface StoredOptions {
   readonly model?: string;
   readonly modelSettings?: JsonObject;
   readonly providerOptions?: JsonObject;
+  /** The JSON Schema of the object that the answer is to be. */
+  readonly outputSchema?: JsonObject;
 }
 
 export interface Person {
@@ -261,6 +263,7 @@ export type Event =
   | (On & { readonly type: 'step-released'; readonly step: number; readonly takenOver?: true })
   | (On & { readonly type: 'step-failed'; readonly step: number; readonly error: RunError })
   | (On & { readonly type: 'run-continued'; readonly by?: Person })
+  | (On & { readonly type: 'run-stopped'; readonly step: number })
   | (On & { readonly type: 'cancel-requested'; readonly reason?: string; readonly by?: Person })
   | (On & { readonly type: 'answered-by'; readonly answering: Answering })
   | (On & { readonly type: 'run-ended'; readonly outcome: Outcome });

@@ -92,6 +92,8 @@ export interface ModelRequest {
   readonly toolChoice?: ToolChoice | undefined;
   readonly settings?: JsonObject | undefined;
   readonly providerOptions?: JsonObject | undefined;
+  /** The answer is to be JSON of this JSON Schema. */
+  readonly outputSchema?: JsonObject | undefined;
   /** How often a retryable error is tried again before the first delta was passed on. */
   readonly maxRetries: number;
   readonly abortSignal: AbortSignal;

@@ -36,9 +36,9 @@ export function isMine(claim: Claim | undefined, me: Holder): boolean {
   return claim !== undefined && claim.worker === me.worker && claim.leg === me.leg;
 }
 
-/** Nothing more may happen but the end: cancelled, or the last step asks for nothing more. */
+/** Nothing more may happen but the end: cancelled, stopped, or the last step asks for nothing more. */
 function isOver(run: Run): boolean {
-  if (run.cancel || run.answered) return true;
+  if (run.cancel || run.answered || run.stopped) return true;
   const step = lastStep(run);
   if (step?.state !== 'finished' || !openCalls(run).every(isSettled)) return false;
   return step.calls.length === 0 || run.steps.length >= run.started.options.maxSteps;
@@ -153,7 +153,7 @@ function outcomeOf(run: Run): Outcome {
   }
   const step = lastStep(run);
   const finishReason =
-    step && step.calls.length > 0 ? 'max-steps' : (step?.response?.finishReason ?? 'other');
+    step && step.calls.length > 0 && !run.stopped ? 'max-steps' : (step?.response?.finishReason ?? 'other');
   return { status: 'finished', finishReason, ...summary };
 }
 

@@ -91,6 +91,8 @@ export interface Parts {
   readonly options: StoredOptions;
   readonly policies: Policies;
   readonly hooks: readonly ToolHooks[];
+  /** Asked before each model call but the first: whether the run ends in its place. */
+  readonly shouldStop?: ((run: Run) => Promise<boolean>) | undefined;
   /** A copy of the request context for each reader. */
   context(): RequestContext;
   readonly workspace: unknown;

@@ -74,6 +74,8 @@ function own(run: Run, event: Event, length: number): Run {
       const state = step.response ? 'finished' : 'open';
       return changeStep(run, { type: event.type, step: step.index }, ['stalled'], { state, takeovers: 0 });
     }
+    case 'run-stopped':
+      return { ...changeStep(run, event, ['claimed'], {}), steps: run.steps.slice(0, -1), stopped: true };
     case 'call-requested':
       return requestCall(run, event, length);
     case 'cancel-requested':

@@ -73,6 +73,8 @@ export interface Run {
   readonly length: number;
   readonly steps: readonly Step[];
   readonly calls: ReadonlyMap<string, Call>;
+  /** The caller's condition was met before the next model call: only the end may follow. */
+  readonly stopped?: true;
   readonly cancel?: { readonly reason?: string; readonly by?: Person };
   /** The result of its last call went to another run, which goes on in its place. */
   readonly answered?: Answering;

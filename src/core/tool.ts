@@ -149,22 +149,7 @@ export const toolBrand: unique symbol = Symbol.for('countersign.tool') as never;
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
-/**
- * Makes a tool (specification: quickstart).
- * @throws `invalid-tool` for an id that providers refuse, a schema that is none, or flags of another type.
- * @example createTool({ id: 'delete-record', inputSchema: z.object({ id: z.string() }), requireApproval: true, … })
- */
-export function createTool<
-  Input extends Schema,
-  Output extends Schema | undefined = undefined,
-  Suspend extends Schema | undefined = undefined,
-  Resume extends Schema | undefined = undefined,
->(options: ToolOptions<Input, Output, Suspend, Resume>): Tool & ToolOptions<Input, Output, Suspend, Resume> {
-  return toolOf(options as unknown as ToolOptions) as unknown as Tool &
-    ToolOptions<Input, Output, Suspend, Resume>;
-}
-
-/** `createTool` for options whose types are not known, as made at the edge from AI SDK tools. */
+/** Makes a tool of options that are known to be well typed. @throws `invalid-tool` for what no provider takes. */
 export function toolOf(options: ToolOptions & Pick<Tool, 'provider' | 'inputExamples'>): Tool {
   check(options);
   let input: Promise<JsonObject> | undefined;

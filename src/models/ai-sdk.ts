@@ -131,6 +131,10 @@ function optionsOf(model: LanguageModelObject, request: ModelRequest, tools: Too
     messages: request.messages as unknown as ModelMessage[],
     allowSystemInMessages: true,
     providerOptions: request.providerOptions,
+    // All that the SDK reads of it here.
+    output: request.outputSchema && {
+      responseFormat: Promise.resolve({ type: 'json', schema: request.outputSchema }),
+    },
     abortSignal: request.abortSignal,
     // Settings must not slip a prompt of their own past the messages.
     prompt: undefined,

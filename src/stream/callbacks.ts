@@ -1,9 +1,11 @@
 /** The callbacks of a leg. They look, they never change a run: what they throw is reported and forgotten. */
 import { messageOf } from '../core/errors.ts';
-import type { FinishReason, StepResult } from './chunk.ts';
+import type { Chunk, FinishReason, StepResult } from './chunk.ts';
 
 /** Called as a leg goes on. What they throw goes to `onError` and changes nothing. */
 export interface LegCallbacks {
+  /** Every chunk of the leg, in order, each once. */
+  readonly onChunk?: ((event: { readonly chunk: Chunk }) => unknown) | undefined;
   /** A step's response is there and its calls are settled. */
   readonly onStepFinish?: ((step: StepResult) => unknown) | undefined;
   /** The run has finished. Not called when it only waits, failed or was cancelled. */
@@ -19,9 +21,14 @@ export interface FinishedRun {
 }
 
 export function legCallbacks(
-  { onStepFinish, onFinish, onError }: LegCallbacks,
+  { onChunk, onStepFinish, onFinish, onError }: LegCallbacks,
   warn: (message: string) => void,
-): { stepFinish(step: StepResult): void; finish(result: FinishedRun): void; error(error: unknown): void } {
+): {
+  chunk(chunk: Chunk): void;
+  stepFinish(step: StepResult): void;
+  finish(result: FinishedRun): void;
+  error(error: unknown): void;
+} {
   const error = (problem: unknown): void => {
     if (onError) {
       guarded(
@@ -35,6 +42,7 @@ export function legCallbacks(
     else warn(`a callback threw: ${messageOf(thrown)}`);
   };
   return {
+    chunk: (chunk) => onChunk && guarded(() => onChunk({ chunk }), report),
     stepFinish: (step) => onStepFinish && guarded(() => onStepFinish(step), report),
     finish: (result) => onFinish && guarded(() => onFinish(result), report),
     error,

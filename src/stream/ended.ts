@@ -4,12 +4,13 @@ import type { CallDecided } from '../core/event.ts';
 import type { Listener, RunLog } from '../core/log.ts';
 import type { Call, Run } from '../core/state.ts';
 import type { DecisionRecord, EndedRun } from '../core/store.ts';
-import { type Leg, openLeg } from './leg.ts';
+import { type Leg, type LegPlan, openLeg } from './leg.ts';
 
 /** A leg that replays a recorded call with its outcome, if one is meant, and then the end of the run. */
 export function endedLeg(
   ended: EndedRun,
   record: DecisionRecord | undefined,
+  plan: LegPlan,
   warn: (message: string) => void,
 ): Leg {
   const listeners = new Set<Listener>();
@@ -32,7 +33,7 @@ export function endedLeg(
     pass: refuse,
     fail: refuse,
   };
-  const leg = openLeg(log, {}, warn);
+  const leg = openLeg(log, plan, warn);
   leg.begin(record ? [record.toolCallId] : []);
   for (const listener of listeners) listener.onGone(ended);
   return leg;

@@ -7,10 +7,14 @@ import { everyRun, findCall, qualifiedId } from '../core/below.ts';
 import type { Change } from '../core/changes.ts';
 import { CountersignError, type ErrorCode, isCountersignError } from '../core/errors.ts';
 import type { Event } from '../core/event.ts';
+import type { Json } from '../core/json.ts';
 import type { RunLog } from '../core/log.ts';
+import { textOf } from '../core/message.ts';
 import { headOf, stalledRuns } from '../core/next.ts';
+import type { Schema } from '../core/schema.ts';
 import { isSettled, lastStep, type Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
+import { type AnswerPlan, endsAfterCalls } from './answer.ts';
 import { type ReplayBuffer, replayBuffer } from './buffer.ts';
 import { type LegCallbacks, legCallbacks } from './callbacks.ts';
 import type { Chunk, FinishReason, ToolCallChunk, ToolResultChunk } from './chunk.ts';
@@ -29,6 +33,8 @@ export interface LegEnd {
 export interface Leg {
   readonly runId: string;
   readonly messageId: string;
+  /** Given where the answer is to be an object. */
+  readonly answer: AnswerPlan | undefined;
   readonly chunks: ReplayBuffer<Chunk>;
   /** The leg's own text so far. */
   readonly text: string;
@@ -47,12 +53,20 @@ export interface Leg {
   discard(): void;
 }
 
-export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: string) => void): Leg {
+/** What a leg is opened with, beside the run. */
+export interface LegPlan extends LegCallbacks {
+  /** Whether the caller's condition may end the run in place of a model call. */
+  readonly mayStop?: boolean | undefined;
+  /** By which the answer is read as an object. */
+  readonly schema?: Schema | undefined;
+}
+
+export function openLeg(log: RunLog, plan: LegPlan, warn: (message: string) => void): Leg {
   const { runId } = log;
   const buffer = replayBuffer(sizeOf);
   const toolCalls: ToolCallChunk[] = [];
   const toolResults: ToolResultChunk[] = [];
-  const notify = legCallbacks(callbacks, warn);
+  const notify = legCallbacks(plan, warn);
   let isFirst: (event: Event) => boolean = () => false;
   let begun = false;
   /** It goes on when what it announced is decided: nobody else tells it what follows. */
@@ -69,8 +83,14 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
     else if (item.type === 'tool-call') toolCalls.push(item);
     else if (item.type === 'tool-result') toolResults.push(item);
     buffer.push(item);
+    notify.chunk(item);
   };
-  const narration = narrator(runId, emit, (step, run) => notify.stepFinish(stepResult(run, step)));
+  const narration = narrator(
+    runId,
+    emit,
+    (step, run) => notify.stepFinish(stepResult(run, step)),
+    plan.mayStop,
+  );
 
   const finish = (
     run: Run,
@@ -151,7 +171,14 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
       };
       narration.showOutcome({ ...found, call }, log.run);
     }
-    for (const item of textChunks(runId, 'outcome', outcome.text)) emit(item);
+    // A run that ended with calls said its last words before them, and they are told, here or in an earlier leg.
+    const step = lastStep(log.run);
+    const isKnown =
+      (step?.calls.length ?? 0) > 0 &&
+      textOf((step?.response?.content ?? []) as readonly Json[]) === outcome.text;
+    if (!isKnown || !endsAfterCalls(outcome.finishReason)) {
+      for (const item of textChunks(runId, 'outcome', outcome.text)) emit(item);
+    }
     finish({ ...log.run, outcome }, outcome.finishReason);
   };
 
@@ -184,6 +211,7 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
   return {
     runId,
     messageId: log.run.started.messageId,
+    answer: plan.schema || log.run.started.options.outputSchema ? { schema: plan.schema } : undefined,
     chunks: buffer,
     get text() {
       return text;

@@ -38,11 +38,15 @@ export interface Narrator {
   hasAnnounced(id: string, stop: number): boolean;
 }
 
-/** @param announces false for a run below: what waits there is announced at the top alone. */
+/**
+ * @param mayStop whether steps of this leg may be given up: their beginning is then told with their first word.
+ * @param announces false for a run below: what waits there is announced at the top alone.
+ */
 export function narrator(
   runId: string,
   emit: (chunk: Chunk) => void,
   onStepEnd: (step: Step, run: Run) => void,
+  mayStop = false,
   announces = true,
 ): Narrator {
   const shown = new Set<string>();
@@ -53,6 +57,8 @@ export function narrator(
   /** The step whose response this leg has seen from its beginning, and whether its text came in deltas. */
   let watchedStep: number | undefined;
   let streamed = false;
+  /** The beginning of a step that may yet be given up before the model is asked. */
+  let untold: Chunk | undefined;
   let passedOn = false;
   const openTexts = new Map<string, 'text-end' | 'reasoning-end'>();
 
@@ -74,6 +80,11 @@ export function narrator(
     }
     showCall(found, run, found.run === run);
     emit(outcome);
+  };
+
+  const tellStart = (): void => {
+    if (untold) emit(untold);
+    untold = undefined;
   };
 
   const noteText = ({ type, payload }: ResponseDelta): void => {
@@ -146,9 +157,11 @@ export function narrator(
           watchedStep = event.step;
           streamed = false;
           passedOn = false;
-          emit(stepStartChunk(run, event));
+          untold = stepStartChunk(run, event);
+          if (!mayStop) tellStart();
           break;
         case 'step-finished':
+          tellStart();
           for (const item of contentChunks(runId, event.step, event.content, streamed)) emit(item);
           break;
         case 'call-requested': {
@@ -192,6 +205,7 @@ export function narrator(
       } else {
         const step = lastStep(run);
         if (step?.state !== 'claimed' || step.index !== watchedStep) return;
+        tellStart();
         passedOn = true;
         noteText(passing);
         if (!passing.type.startsWith('tool-')) streamed = true;

@@ -4,6 +4,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { Message } from '../core/message.ts';
 import { totalUsage } from '../core/next.ts';
 import { messagesOf } from '../core/prompt.ts';
+import { objectOf } from './answer.ts';
 import type { Readable } from './buffer.ts';
 import type { Chunk, FinishReason, StepResult, ToolCallChunk, ToolResultChunk } from './chunk.ts';
 import type { Leg, LegEnd } from './leg.ts';
@@ -13,7 +14,7 @@ import { stepResults, totalText, type WaitingCall, waitingCallsOf } from './resu
  * What `stream`, `approveToolCall`, `declineToolCall`, `resumeStream` and `continueRun` return. `text`, `textStream`,
  * `toolCalls` and `toolResults` are this leg's; `steps`, `usage`, `totalText` and `messages` are the run's.
  */
-export interface AgentStream {
+export interface AgentStream<Object = unknown> {
   readonly runId: string;
   /** The id of the assistant's message, the same over all legs of the run. */
   readonly messageId: string;
@@ -24,6 +25,11 @@ export interface AgentStream {
   /** Rejects with the leg's error, if it ends with one. */
   readonly text: Promise<string>;
   readonly totalText: Promise<string>;
+  /**
+   * The answer as an object, if `structuredOutput` asked for one; undefined when the run waits, or ended without an
+   * answer. Rejects with `invalid-object` when the text is none: the run has finished all the same.
+   */
+  readonly object: Promise<Object | undefined>;
   readonly finishReason: Promise<FinishReason>;
   /** The error that the leg ended with, if it did. */
   readonly error: Promise<CountersignError | undefined>;
@@ -57,12 +63,13 @@ interface Collected {
 }
 
 /** What `generate` and its companions return. Look at `finishReason`: 'suspended' means that a person must act. */
-export type AgentOutput = Collected &
+export type AgentOutput<Object = unknown> = Collected &
   (
     | {
         readonly finishReason: 'suspended';
         /** The first call that waits. */
         readonly suspendPayload: WaitingCall;
+        readonly object?: undefined;
         readonly error?: undefined;
         /** A call that this leg announced was decided: the decision's own leg goes on. */
         readonly decided?: true;
@@ -71,28 +78,28 @@ export type AgentOutput = Collected &
         /** The run is stalled (`run-stalled`): `continueRunGenerate` tries again. */
         readonly finishReason: 'error';
         readonly error: CountersignError;
+        readonly object?: undefined;
         readonly suspendPayload?: undefined;
       }
     | {
-        readonly finishReason: Exclude<KnownFinish, 'suspended' | 'error'>;
+        /** The run ended without an answer. */
+        readonly finishReason: 'tool-calls' | 'max-steps' | 'cancelled';
+        readonly object?: undefined;
+        readonly error?: undefined;
+        readonly suspendPayload?: undefined;
+      }
+    | {
+        readonly finishReason: 'stop' | 'length' | 'content-filter' | 'other';
+        /** The answer as an object, if `structuredOutput` asked for one. */
+        readonly object: Object;
         readonly error?: undefined;
         readonly suspendPayload?: undefined;
       }
   );
 
-type KnownFinish =
-  | 'stop'
-  | 'length'
-  | 'content-filter'
-  | 'tool-calls'
-  | 'other'
-  | 'error'
-  | 'suspended'
-  | 'max-steps'
-  | 'cancelled';
-
 /** A leg as a stream. */
-export function streamOf(leg: Leg): AgentStream {
+export function streamOf<Object = unknown>(leg: Leg): AgentStream<Object> {
+  let object: Promise<unknown> | undefined;
   const after = async <T>(select: (end: LegEnd) => T): Promise<T> => select(await leg.ended);
   return {
     runId: leg.runId,
@@ -111,6 +118,13 @@ export function streamOf(leg: Leg): AgentStream {
         if (error) throw error;
         return leg.text;
       });
+    },
+    get object() {
+      object ??= leg.ended.then((end) => {
+        if (end.error) throw end.error;
+        return objectOf(end.run, leg.answer);
+      });
+      return object as Promise<Object | undefined>;
     },
     get totalText() {
       return after(({ run }) => totalText(run));
@@ -151,16 +165,21 @@ export function streamOf(leg: Leg): AgentStream {
   };
 }
 
-/** A leg collected. Rejects when the run failed before anything of it was stored: then there is nothing to go on. */
-export async function outputOf(leg: Leg): Promise<AgentOutput> {
+/**
+ * A leg collected. Rejects when the run failed before anything of it was stored: then there is nothing to go on; and
+ * with `invalid-object` when its answer is not the object that was asked for.
+ */
+export async function outputOf<Object = unknown>(leg: Leg): Promise<AgentOutput<Object>> {
   const { run, finishReason, error, decided } = await leg.ended;
   if (error && error.code !== 'run-stalled') throw error;
+  const object = await objectOf(run, leg.answer);
   const payloads = waitingCallsOf(run);
   return {
     runId: leg.runId,
     messageId: leg.messageId,
     text: leg.text,
     totalText: totalText(run),
+    object,
     finishReason,
     toolCalls: leg.toolCalls,
     toolResults: leg.toolResults,
@@ -171,5 +190,5 @@ export async function outputOf(leg: Leg): Promise<AgentOutput> {
     ...(payloads.length > 0 ? { suspendPayload: payloads[0] } : {}),
     ...(error ? { error } : {}),
     ...(decided ? { decided } : {}),
-  } as unknown as AgentOutput;
+  } as unknown as AgentOutput<Object>;
 }

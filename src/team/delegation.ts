@@ -19,7 +19,7 @@ export interface SubAgent {
   readonly name: string;
   readonly description: string | undefined;
   /** The options of its runs that are stored. */
-  readonly options: StoredOptions;
+  options(): Promise<StoredOptions>;
   /** What a run of it needs here. */
   partsOf(child: RunStarted, parent: Parts): Promise<Parts>;
 }
@@ -60,11 +60,15 @@ function delegateTo(key: string, agent: SubAgent, options: DelegationOptions): D
   return {
     async begin(execution, input) {
       const given = input as DelegationInput;
+      const stored = await agent.options();
       // A model may ask for fewer model calls than the agent has, not for more.
-      const maxSteps = given.maxSteps && Math.min(given.maxSteps, agent.options.maxSteps);
+      const maxSteps = given.maxSteps && Math.min(given.maxSteps, stored.maxSteps);
       const begun = await started(options, { key, execution, ...given, maxSteps });
       if ('rejected' in begun) return { output: { text: begun.rejected } satisfies DelegationResult };
-      return startedEvent(agent, execution, begun);
+      return startedEvent(agent, execution, begun, {
+        ...stored,
+        maxSteps: begun.maxSteps ?? stored.maxSteps,
+      });
     },
     async partsOf(child, parent) {
       const parts = prepared.get(child.runId) ?? agent.partsOf(child, parent);
@@ -83,9 +87,10 @@ function startedEvent(
   agent: SubAgent,
   { run, call, parts }: Execution,
   begun: DelegationInput & { readonly messages: readonly Message[] },
+  options: StoredOptions,
 ): RunStarted {
   const { runId, threadId, resourceId } = run.started;
-  const { prompt, instructions, maxSteps, messages } = begun;
+  const { prompt, instructions, messages } = begun;
   return {
     type: 'run-started',
     runId: childIdOf(runId, call.toolCallId),
@@ -93,7 +98,7 @@ function startedEvent(
     agentId: agent.id,
     messageId: crypto.randomUUID(),
     messages: [...messages, ...toMessages(prompt)],
-    options: { ...agent.options, maxSteps: maxSteps ?? agent.options.maxSteps },
+    options,
     context: {},
     missing: [],
     ...(threadId === undefined ? {} : { threadId }),

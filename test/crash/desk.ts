@@ -1,8 +1,9 @@
 /** The agent of all crash tests. It answers by what it reads and keeps nothing, so any process can go on with it. */
 import { z } from 'zod';
 import { Agent } from '../../src/agent/agent.ts';
+import { createTool } from '../../src/agent/create-tool.ts';
 import type { RunOptions } from '../../src/agent/options.ts';
-import { createTool, type ToolContext } from '../../src/core/tool.ts';
+import type { ToolContext } from '../../src/core/tool.ts';
 import { checkPrompt } from '../../src/testing/check-prompt.ts';
 import { type ScriptedStep, scriptedModel } from '../../src/testing/scripted-model.ts';
 import type { Journal } from './journal.ts';

@@ -3,9 +3,10 @@ import { onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { Agent } from '../../src/agent/agent.ts';
 import { Countersign } from '../../src/agent/countersign.ts';
+import { createTool } from '../../src/agent/create-tool.ts';
 import type { ToolHooks } from '../../src/core/parts.ts';
 import type { Store } from '../../src/core/store.ts';
-import { createTool, type ToolContext } from '../../src/core/tool.ts';
+import type { ToolContext } from '../../src/core/tool.ts';
 import { InMemoryStore } from '../../src/store/memory.ts';
 import { type FakeClock, fakeClock } from '../../src/testing/fake-clock.ts';
 import {

@@ -11,8 +11,10 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { askRefunds, kinds, type Refund, withTools } from '../support/kinds.ts';
-import { type Choice, codeOf } from '../support/scene.ts';
-import { inEveryWorld } from '../support/world.ts';
+import { type Choice, codeOf, errorOf } from '../support/scene.ts';
+import { inBothFaces, inEveryWorld } from '../support/world.ts';
+
+const otherTool = createTool({ id: 'other', inputSchema: z.object({}) });
 
 const malformedOptions: [keyof RunOptions, unknown[]][] = [
   ['maxSteps', [0, -1, 1.5, '3', Number.NaN, Number.POSITIVE_INFINITY, null]],
@@ -26,6 +28,15 @@ const malformedOptions: [keyof RunOptions, unknown[]][] = [
   ['toolChoice', ['refund', {}, { type: 'tool' }, null]],
   ['memory', [{}, 'thread 1', { thread: '' }, { thread: { id: 5 } }, null]],
   ['requireToolApproval', ['true', 1, {}, null]],
+  ['toolsets', ['x', [], [{}], { desk: null }, { desk: [] }, { desk: 'x' }, { desk: otherTool }, null]],
+  ['stopWhen', [true, 'x', {}, [5], [() => true, null], null]],
+  [
+    'structuredOutput',
+    ['x', {}, { schema: {} }, { schema: null }, { schema: z.object({}), model: 'x' }, null],
+  ],
+  ['onChunk', ['x', {}, null]],
+  ['onFinish', [true]],
+  ['waitUntil', [5]],
 ];
 
 for (const [name, values] of malformedOptions) {
@@ -51,6 +62,12 @@ inEveryWorld('scenario: K13', 'bad input: malformed options of a decision', asyn
     'hooks',
     'toolChoice',
     'requireToolApproval',
+    'toolsets',
+    'stopWhen',
+    'structuredOutput',
+    'onChunk',
+    'onFinish',
+    'waitUntil',
   ]);
   for (const [name, values] of malformedOptions) {
     if (!ofLegs.has(name)) continue;
@@ -58,6 +75,45 @@ inEveryWorld('scenario: K13', 'bad input: malformed options of a decision', asyn
       const code = await codeOf(scene.approve(runId, { [name]: value } as Choice));
       expect(code, `${name}: ${JSON.stringify(value)}`).toBe('invalid-option');
     }
+  }
+  expect(effects).toEqual([]);
+  expect((await scene.list()).total).toBe(1);
+});
+
+/** Keys that nobody takes, and what was meant by them. */
+const misspelt = { requireToolAproval: 'requireToolApproval', Hooks: 'hooks', abortsignal: 'abortSignal' };
+
+inBothFaces('scenario: K5', 'bad input: an option that is misspelt is refused, everywhere', async (open) => {
+  const effects: Refund[] = [];
+  const scene = open({ script: [askRefunds('a'), 'Done.'], tools: kinds[0]!.tools(effects, true) });
+  for (const [key, meant] of Object.entries(misspelt)) {
+    const error = await errorOf(scene.start({ [key]: true } as RunOptions));
+    expect([error.code, error.message.includes(`"${key}"`)]).toEqual(['invalid-option', true]);
+    expect(error.details.expected).toContain(meant);
+  }
+  expect(scene.model.calls).toHaveLength(0);
+  const { runId } = await scene.start({ memory: { thread: 't', resource: 'r' } });
+  for (const [key, meant] of Object.entries(misspelt)) {
+    const choice = { [key]: true } as Choice;
+    for (const decide of [
+      () => scene.approve(runId, choice),
+      () => scene.decline(runId, choice),
+      () => scene.resume({ approved: true }, runId, choice),
+      () => scene.resolveCall(runId, 'call-0-0', { runAgain: true, ...choice } as never),
+      () => scene.continueRun(runId, choice),
+      () => scene.send({ threadId: 't', resourceId: 'r', approved: true, ...choice } as never),
+    ]) {
+      const error = await errorOf(decide());
+      expect([error.code, error.details.expected?.includes(meant)]).toEqual(['invalid-option', true]);
+    }
+  }
+  for (const refused of [
+    () => scene.approve(runId, { maxSteps: 3 } as Choice),
+    () => scene.cancel({ runId, because: 'no' } as never),
+    () => scene.observe({ runId, afterEvents: 3 } as never),
+    () => scene.list({ threadID: 't' } as never),
+  ]) {
+    expect(await codeOf(refused())).toBe('invalid-option');
   }
   expect(effects).toEqual([]);
   expect((await scene.list()).total).toBe(1);
@@ -176,6 +232,8 @@ test('scenario: K13 bad input: agents and registries', async () => {
     { id: 5, model },
     { id: 'a' },
     { id: 'a', model: null },
+    { id: 'a', model, requireToolApproval: true },
+    { id: 'a', model, defaultOption: {} },
   ]) {
     expect(await codeOf(make(config)()), JSON.stringify(config)).toBe('invalid-agent');
   }
@@ -187,10 +245,15 @@ test('scenario: K13 bad input: agents and registries', async () => {
   ]) {
     expect(await codeOf(make({ id: 'a', model, tools: bad })())).toBe('invalid-tool');
   }
+  const misspeltDefaults = { requireToolAproval: true };
+  expect(await codeOf(make({ id: 'a', model, defaultOptions: misspeltDefaults })())).toBe('invalid-option');
+  expect(await codeOf(make({ id: 'a', model, defaultOptions: null })())).toBe('invalid-option');
   const agent = new Agent({ id: 'a', model });
   const register = async (agents: unknown) => new Countersign({ agents: agents as Record<string, Agent> });
   expect(await codeOf(register({ a: agent, b: {} }))).toBe('invalid-agent');
   expect(await codeOf(register({ a: agent, b: new Agent({ id: 'a', model }) }))).toBe('invalid-agent');
+  const registry = async (more: object) => new Countersign({ agents: { a: agent }, ...more });
+  expect(await codeOf(registry({ store: 'x' }))).toBe('invalid-option');
   await register({ a: agent });
   expect(await codeOf(register({ a: agent }))).toBe('invalid-agent');
   expect(new RequestContext([['a', 1]]).toJSON()).toEqual({ a: 1 });

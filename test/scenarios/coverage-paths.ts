@@ -33,7 +33,7 @@ export const paths = {
   observe: { isBuilt: true, evidence: /\.observe\(/ },
   'thread decisions': { isBuilt: true, evidence: /\.send\(|sendAndFollow\(/ },
   memory: { isBuilt: true, evidence: /openConversation\(/ },
-  toolset: { isBuilt: false },
+  toolset: { isBuilt: false, evidence: /\btoolsets\b/ },
   'sub-agent': { isBuilt: false },
   'auto-resume': { isBuilt: false },
   HTTP: { isBuilt: false },

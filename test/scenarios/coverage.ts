@@ -38,7 +38,7 @@ const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const conversations = [issue('conversations'), 'toolset', 'sub-agent', 'auto-resume'] as const;
+const conversations = [issue('conversations'), 'sub-agent', 'auto-resume'] as const;
 const http = [issue('http'), 'HTTP', 'client', 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
@@ -57,8 +57,13 @@ function durability(
   ];
 }
 
-const elsewhere = [conversations, http, mcp] as const;
-const later = [...elsewhere, [issue('conversations'), 'memory']] as const;
+/** What comes later, the tools that a caller brings along, and conversations. */
+function later(
+  toolset: Cell = issue('conversations'),
+  memory: Cell = issue('conversations'),
+): readonly (readonly [Cell, ...Path[]])[] {
+  return [[toolset, 'toolset'], [memory, 'memory'], conversations, http, mcp];
+}
 
 const twoProcesses = test('two-processes');
 const races = test('e2e/race/kinds');
@@ -70,6 +75,7 @@ const afterThread = test('thread-decisions-after');
 const loaded = test('memory-loaded');
 const turns = test('memory-turns');
 const keptInThread = test('memory-kept');
+const toolsets = test('toolsets');
 const laterOn = issue('conversations');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
@@ -77,18 +83,18 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   K1: cells(
     [test('k01-declined-never-executes'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
-    ...later,
+    ...later(toolsets),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
-    ...later,
+    ...later(toolsets),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
     [test('bad-input-model-and-store'), ...others],
     ...durability(races, interrupted, observed, byThread),
-    ...later,
+    ...later(),
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -99,44 +105,43 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it is told nothing that a model wrote, and moves nothing'),
       byThread,
     ),
-    ...later,
+    ...later(),
   ),
   K5: cells(
     [test('k05-every-path-holds'), ...world, 'approve', 'listSuspendedRuns'],
     [decidedBefore, 'decline', 'resume', 'continueRun', 'cancelRun'],
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
-    ...later,
+    ...later(toolsets),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
     [doesNotApply('no call waits in a step whose model call is tried again'), 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
-    ...later,
+    ...later(toolsets),
   ),
   K7: cells(
     [test('k07-neighbours'), ...world, ...verdicts, 'listSuspendedRuns'],
     [doesNotApply('no call is open in a step whose model call is tried again'), 'continueRun'],
     [doesNotApply('it ends all calls of the run: K17'), 'cancelRun'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
-    ...later,
+    ...later(toolsets),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
     ...durability(races, interrupted, observed, afterThread),
-    ...later,
+    ...later(toolsets),
   ),
-  K9: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later),
+  K9: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later()),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
     [doesNotApply('no model is asked after it'), 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, neighbours, doesNotApply('no model is asked after it'), afterThread),
-    [turns, 'memory'],
-    ...elsewhere,
+    ...later(laterOn, turns),
   ),
   K11: cells(
-    [loaded, ...today, 'memory'],
+    [loaded, ...today],
     ...durability(laterOn, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
-    ...elsewhere,
+    ...later(laterOn, loaded),
   ),
   K12: cells(
     [test('k12-what-is-stored'), ...faces, ...kept, 'agent tool', 'approve', 'listSuspendedRuns'],
@@ -144,8 +149,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('bad-input-decisions'), 'resume'],
     [doesNotApply('it stores an event without content'), 'decline', 'continueRun', 'cancelRun'],
     ...durability(races, neighbours, doesNotApply('it stores nothing'), afterThread),
-    [keptInThread, 'memory'],
-    ...elsewhere,
+    ...later(laterOn, keptInThread),
   ),
   K13: cells(
     [test('k13-nothing-changes'), ...world, ...verdicts, 'continueRun'],
@@ -156,8 +160,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it takes no options and runs no tool'),
       afterThread,
     ),
-    [keptInThread, 'memory'],
-    ...elsewhere,
+    ...later(toolsets, keptInThread),
   ),
   K14: cells(
     [test('k14-same-grammar'), 'stream', ...kept, ...tools, ...verdicts, 'continueRun'],
@@ -169,18 +172,18 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       observed,
       doesNotApply('it returns no stream: who wants to follow observes'),
     ),
-    ...later,
+    ...later(),
   ),
   K15: cells(
     [issue('http'), ...today],
     ...durability(issue('http'), issue('http'), issue('http'), issue('http')),
-    ...later,
+    ...later(),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],
     [issue('deadlines'), 'resume', 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
-    ...later,
+    ...later(),
   ),
   K17: cells(
     [
@@ -196,25 +199,23 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('what cancels a run asks for no tool'), 'dynamic tool', 'AI SDK tool'],
     [laterOn, 'resume'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
-    [turns, 'memory'],
-    ...elsewhere,
+    ...later(laterOn, turns),
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
     [laterOn, 'dynamic tool', 'AI SDK tool', 'client tool', 'approve', 'decline', ...others],
     ...durability(laterOn, laterOn, laterOn, laterOn),
-    ...later,
+    ...later(),
   ),
   K19: cells(
     [test('k19-nothing-lingers'), ...today],
     ...durability(races, neighbours, observed, afterThread),
-    [keptInThread, 'memory'],
-    ...elsewhere,
+    ...later(laterOn, keptInThread),
   ),
   K20: cells(
     [test('k20-declined'), ...world, ...verdicts],
     [doesNotApply('it declines nothing'), 'continueRun', 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
-    ...later,
+    ...later(toolsets),
   ),
 };

@@ -127,7 +127,11 @@ inEveryWorld('scenario: K1', 'a decline does not execute, whatever else it carri
     data: { approved: true },
     verdict: 'approve',
   };
-  const told = await scene.decline(runId, { ...carried, reason: 'approved: true' } as { reason: string });
+  for (const [key, value] of Object.entries(carried)) {
+    expect(await codeOf(scene.decline(runId, { [key]: value } as never))).toBe('invalid-option');
+  }
+  expect(effects).toEqual([]);
+  const told = await scene.decline(runId, { reason: 'approved: true', by: { id: 'approve' } });
   expect(told.text).toBe('Then not.');
   expect(effects).toEqual([]);
 });
