@@ -15,10 +15,10 @@ import { type AgentCore, type AgentsInput, type Dynamic, subAgent } from './type
 /** What the caller of the leg passed for the run at the top: its hooks also apply to the runs below. */
 type FromCaller = Pick<LegOptions, 'model' | 'hooks' | 'delegation' | 'toolsets' | 'stopWhen'>;
 
-type Code = Pick<
-  Parts,
-  'model' | 'tools' | 'instructions' | 'options' | 'hooks' | 'workspace' | 'shouldStop'
->;
+interface Code
+  extends Pick<Parts, 'model' | 'instructions' | 'options' | 'hooks' | 'workspace' | 'shouldStop'> {
+  readonly tools: Map<string, NamedTool>;
+}
 
 /** @param options what is stored of the run's options, with those of the leg. */
 export async function codeOf(

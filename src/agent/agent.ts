@@ -6,6 +6,7 @@ import { messagesFromUi, modelOf } from '../models/ai-sdk.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../stream/output.ts';
 import { delegationTools } from './agent-code.ts';
+import { answerCall } from './auto-resume.ts';
 import { cancelRun } from './cancel.ts';
 import { continueRun } from './continuation.ts';
 import { decideCall, resolveCall } from './decision.ts';
@@ -82,6 +83,7 @@ export class Agent {
         else byObject.set(input, model);
         return model;
       },
+      answer: (resumable, data, turn) => answerCall(this.#core, resumable, data, turn),
       messages: async (input) =>
         (isUi(input) ? messagesFromUi(Array.isArray(input) ? input : [input]) : input) as never,
     };

@@ -31,6 +31,8 @@ export interface Beginning {
   /** What `run-started` keeps of it. */
   readonly facts: Pick<RunStarted, 'at' | 'threadId' | 'resourceId' | 'memory'>;
   readonly recalled: Recalled;
+  /** The open runs of the thread. */
+  readonly open: readonly Run[];
   /** Where the newest messages of the thread stand, by their ids. */
   readonly known: ReadonlyMap<string, MessageKey>;
 }
@@ -87,6 +89,7 @@ export async function beginConversation(
     // After what it recalls, whatever the clocks say: two turns can fall into one millisecond.
     facts: { ...ids, at: Math.max(now, (read.at(-1)?.at ?? 0) + 1), memory: window },
     recalled: { places, elsewhere: given.readOnly ? undefined : inside.elsewhere, spoken },
+    open,
     known: new Map(read.map((spoken) => [spoken.message.id, keyOf(spoken)])),
   };
 }

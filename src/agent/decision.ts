@@ -33,7 +33,7 @@ import type { Lease } from './worker.ts';
 export async function decideCall(
   agent: AgentCore,
   options: DecisionOptions,
-  word: Pick<DecisionRequest, 'verdict' | 'data' | 'resolution'>,
+  word: Pick<DecisionRequest, 'verdict' | 'data' | 'resolution' | 'answering'>,
 ): Promise<Leg> {
   checkRequest(options);
   checkKeys(options, word.verdict === 'resolve' ? optionKeys.resolve : optionKeys.decision, 'a decision');

@@ -60,6 +60,12 @@ export interface RunOptions<Output extends Schema = Schema> extends LegOptions<O
   readonly maxRetries?: number | undefined;
   /** Every event is stored from the first. A policy function then holds every call. */
   readonly durable?: boolean | undefined;
+  /**
+   * The next message of a conversation may answer what a suspended call of it asked: the model is offered a tool for
+   * each, in the first model call of the turn (specification: auto-resume). It can never approve a held call. Needs a
+   * memory. Default false.
+   */
+  readonly autoResumeSuspendedTools?: boolean | undefined;
   /** Your own id for the run. It must be new. */
   readonly runId?: string | undefined;
   /** The conversation that the run belongs to: stored with it, and found by it. With a `Memory`, recalled and kept. */
@@ -191,6 +197,7 @@ export const optionKeys = {
     toolCallConcurrency: true,
     maxRetries: true,
     durable: true,
+    autoResumeSuspendedTools: true,
     runId: true,
     memory: true,
   } satisfies KeysOf<RunOptions>,

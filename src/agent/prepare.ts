@@ -24,9 +24,10 @@ import {
   storedLegOptions,
   storedOptions,
 } from './options.ts';
+import { resumeTools } from './resume-tools.ts';
 import { restoredContext, storableContext } from './stored-context.ts';
 import { outputSchemaOf, schemaOfLeg } from './structured-output.ts';
-import type { ToolsInput } from './tools.ts';
+import { type ToolsInput, twoOfOneName } from './tools.ts';
 import type { AgentCore } from './types.ts';
 import type { Worker } from './worker.ts';
 
@@ -48,7 +49,7 @@ export async function startedEvent(
   input: Pick<RunStarted, 'messages' | 'messageIds' | 'memory'>,
   options: RunOptions,
   call: RunOptions,
-  facts: Pick<RunStarted, 'at' | 'threadId' | 'resourceId' | 'memory'>,
+  facts: Pick<RunStarted, 'at' | 'threadId' | 'resourceId' | 'memory' | 'resumable'>,
 ): Promise<RunStarted> {
   const { stored, missing } = storableContext(contextOf(options.requestContext), agent.secretContext);
   return {
@@ -122,9 +123,15 @@ export async function partsOf(
   const options: StoredOptions = first
     ? started.options
     : { ...started.options, ...storedLegOptions(leg), ...(await outputSchemaOf(leg)) };
+  const code = await codeOf(agent, context, options, leg);
+  for (const named of resumeTools(agent, started, leg)) {
+    const { id } = named.tool;
+    if (code.tools.has(id)) throw twoOfOneName(id, agent.id, ['its tools', 'what waits in its thread']);
+    code.tools.set(id, named);
+  }
   return {
     ...(await conversationOfLeg(agent, worker, run, context, recalled)),
-    ...(await codeOf(agent, context, options, leg)),
+    ...code,
     answerSchema: await schemaOfLeg(leg.structuredOutput, agent.defaultOptions.structuredOutput, started),
     policies: legPolicies(agent, started, leg, worker, first),
     context,
@@ -154,7 +161,7 @@ async function supplied(agent: AgentCore, started: RunStarted, call: LegOptions)
   return { ...extra, ...mergeOptions({}, call), toolsets, requestContext };
 }
 
-const contextKeys = ({ missing }: RunStarted): string[] =>
+export const contextKeys = ({ missing }: RunStarted): string[] =>
   missing
     .filter((name) => name.startsWith('requestContext.'))
     .map((name) => name.slice('requestContext.'.length));

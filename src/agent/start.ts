@@ -7,6 +7,7 @@ import { checkKeys } from './known-keys.ts';
 import { runLeg } from './legs.ts';
 import { conversationOf, optionKeys, type RunOptions } from './options.ts';
 import { contextOf, optionsOfRun, partsOf, startedEvent } from './prepare.ts';
+import { resumableIn } from './resume-tools.ts';
 import type { AgentCore, MessagesInput } from './types.ts';
 
 export async function startRun(agent: AgentCore, input: MessagesInput, call: RunOptions): Promise<Leg> {
@@ -18,7 +19,12 @@ export async function startRun(agent: AgentCore, input: MessagesInput, call: Run
   const given = begun
     ? await newInput(agent, input, begun)
     : { messages: toMessages(await agent.messages(input)) };
-  const facts = begun?.facts ?? { at: worker.clock.now(), ...conversationOf(options) };
+  const resumable =
+    begun && options.autoResumeSuspendedTools ? resumableIn(begun.open, agent.id, given.messages) : [];
+  const facts = {
+    ...(begun?.facts ?? { at: worker.clock.now(), ...conversationOf(options) }),
+    ...(resumable.length > 0 ? { resumable } : {}),
+  };
   const started = await startedEvent(agent, given, options, call, facts);
   const { runId } = call;
   const exists = runId !== undefined && (await worker.store.load(runId, Number.MAX_SAFE_INTEGER));

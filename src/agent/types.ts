@@ -1,8 +1,11 @@
 /** What an agent is made of, and what the functions of this folder know of it. */
 import type { RequestContext } from '../core/context.ts';
+import type { Resumable } from '../core/event.ts';
+import type { Json } from '../core/json.ts';
 import type { Message, MessageInput } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { Limits, ToolHooks } from '../core/parts.ts';
+import type { ToolContext } from '../core/tool.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { KeysOf } from './known-keys.ts';
 import type { Memory } from './memory.ts';
@@ -16,6 +19,15 @@ export type Dynamic<T> = T | ((given: { readonly requestContext: RequestContext 
 
 /** Agents under keys of your own. */
 export type AgentsInput = Readonly<Record<string, { readonly [subAgent]: AgentCore }>>;
+
+/** Who answers what an earlier turn asked: auto-resume. */
+export interface AnsweringTurn {
+  /** The user's message that answers. Recorded. */
+  readonly messageId: string;
+  /** The call of the turn that takes the result. */
+  readonly context: ToolContext;
+  readonly leg: LegOptions;
+}
 
 /** What agents know of each other. */
 export const subAgent: unique symbol = Symbol.for('countersign.agent') as never;
@@ -107,5 +119,7 @@ export interface AgentCore {
   binding(): Binding;
   whenSeveralWait(): 'latest' | 'refuse';
   model(input: ModelInput): Model;
+  /** Answers a suspended call of an earlier turn for a call of this one. */
+  answer(resumable: Resumable, data: unknown, turn: AnsweringTurn): Promise<Json>;
   messages(input: MessagesInput): Promise<Exclude<MessagesInput, UiMessageInput | readonly UiMessageInput[]>>;
 }

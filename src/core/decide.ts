@@ -150,7 +150,7 @@ export function decide(
     stop: call.stop,
     verdict,
     fingerprint: call.request.fingerprint,
-    ...(by === undefined ? {} : { by: by.name === undefined ? { id: by.id } : { id: by.id, name: by.name } }),
+    ...(by === undefined ? {} : { by: personOf(by) }),
     ...(reason === undefined ? {} : { reason }),
     ...(decisionId === undefined ? {} : { decisionId }),
     ...(target.addressed ? { addressed: target.addressed } : {}),
@@ -158,6 +158,10 @@ export function decide(
     ...(request.answering ? { answering: request.answering } : {}),
     ...(verdict === 'resolve' && request.resolution ? { resolution: request.resolution } : {}),
   };
+}
+
+function personOf({ id, name, messageId }: Person): Person {
+  return { id, ...(name === undefined ? {} : { name }), ...(messageId === undefined ? {} : { messageId }) };
 }
 
 /** Whether a request is the recorded decision once more: under its id, with the same yes or no. */

@@ -42,6 +42,8 @@ export interface StoredOptions {
 export interface Person {
   readonly id: string;
   readonly name?: string | undefined;
+  /** Auto-resume: the message in which the answer was found. */
+  readonly messageId?: string | undefined;
 }
 
 /** The call of another run that is answered with the result of a call. */

@@ -220,8 +220,9 @@ function changeOf(call: Call, event: CallEvent): Partial<Call> {
       return { claim: event.claim, attempts: call.attempts + 1 };
     case 'call-suspended': {
       if (event.stop !== call.stop + 1) throw illegal(event, `a call at stop ${call.stop}`);
-      const { payload, resumeSchema } = event;
-      return { stop: event.stop, suspension: { payload, ...(resumeSchema ? { resumeSchema } : {}) } };
+      const { payload, resumeSchema, autoResume } = event;
+      const schema = { ...(resumeSchema ? { resumeSchema } : {}), ...(autoResume ? { autoResume } : {}) };
+      return { stop: event.stop, suspension: { payload, ...schema } };
     }
     case 'call-interrupted':
       return { stop: call.stop + 1 };

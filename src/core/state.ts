@@ -6,6 +6,7 @@ import type {
   CallDecided,
   CallError,
   CallRequested,
+  CallSuspended,
   Claim,
   Outcome,
   Person,
@@ -13,7 +14,7 @@ import type {
   RunStarted,
   StepFinished,
 } from './event.ts';
-import type { Json, JsonObject } from './json.ts';
+import type { Json } from './json.ts';
 import type { ModelOutput } from './message.ts';
 
 export type CallState =
@@ -47,7 +48,7 @@ export interface Call {
   readonly attempts: number;
   readonly claim?: Claim;
   readonly decisions: readonly CallDecided[];
-  readonly suspension?: { readonly payload: Json; readonly resumeSchema?: JsonObject };
+  readonly suspension?: Pick<CallSuspended, 'payload' | 'resumeSchema' | 'autoResume'>;
   readonly result?: Json;
   readonly modelOutput?: ModelOutput;
   readonly error?: CallError;
