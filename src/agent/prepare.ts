@@ -123,7 +123,9 @@ async function codeOf(
     named.set(id, tool);
   }
   return {
-    model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
+    model: agent.model(
+      leg.model ?? options.model ?? agent.defaultOptions.model ?? (await resolve(model, context())),
+    ),
     tools: named,
     instructions:
       options.instructions ??
