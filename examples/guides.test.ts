@@ -9,8 +9,8 @@ import type { Answers } from './document-model.ts';
 interface Guide {
   /** What the guide leaves to its reader. */
   readonly yours: string;
-  /** What the model answers, question by question. */
-  readonly answers: Answers;
+  /** What the model answers, question by question. Left out: the code is type-checked, not run. */
+  readonly answers?: Answers;
 }
 
 const pay = (to: string, amount: number) => ({ toolName: 'transfer', args: { to, amount } });
@@ -34,6 +34,16 @@ const bank = {
         { calls: [pay('Ada', 200), pay('Ben', 300), { toolName: 'balance' }] },
       ],
     },
+  },
+  durability: {
+    yours: `
+import { type Agent, Countersign, RequestContext, type Store, type ToolHooks } from 'countersign';
+declare const desk: Agent;
+declare const storage: Store;
+declare const hooks: ToolHooks;
+declare const bank: { find(query: { after: Date | undefined }): Promise<object | undefined> };
+declare const vault: { keyOf(resourceId: string | undefined): Promise<string> };
+`,
   },
   suspension: {
     yours: `
@@ -77,6 +87,9 @@ const shop = { count: async () => '7 cups' };
   },
 };
 
+/** Guides that are linked and not written. */
+const notYet = ['docs/guides/conversations.md'];
+
 const place = workplace('guides');
 const documents = new Map(Object.keys(guides).map((name) => [name, readDocument(`docs/guides/${name}.md`)]));
 
@@ -88,7 +101,8 @@ test('the code has the types that it needs', async () => {
   expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
-test.each(Object.entries(guides))('%s: the code prints what is written there', async (name, guide) => {
+const run = Object.entries(guides).filter(([, { answers }]) => answers);
+test.each(run)('%s: the code prints what is written there', async (name, guide) => {
   const { program, printed } = readDocument(`docs/guides/${name}.md`);
   const model = `
 import { answering } from '../../examples/document-model.ts';
@@ -103,22 +117,26 @@ const model = () => answering(${JSON.stringify(guide.answers)});
   expect(code).toBe(0);
 });
 
-test('each guide is here, begins and ends as guides do, and its links lead somewhere', () => {
-  const notRun = ['conversations', 'durability'];
-  const later = ['docs/guides/conversations.md'];
-  const names = readdirSync(join(root, 'docs/guides')).map((file) => file.replace('.md', ''));
-  expect(names.filter((name) => !(name in guides) && !notRun.includes(name))).toEqual([]);
-  for (const [name, { text, links }] of documents) {
-    expect(links, name).toEqual(expect.arrayContaining(['SPEC.md', 'docs/guides/durability.md']));
-    expect(
-      links.filter((path) => !later.includes(path) && !existsSync(join(root, path))),
-      name,
-    ).toEqual([]);
-    const [, wrong = ''] = text.split('## What can go wrong');
-    const codes = [...wrong.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(
-      ([, row = '']) => row.match(/[a-z-]+/g) ?? [],
+test.each([...documents])(
+  '%s: ends with codes that are there, and links that lead somewhere',
+  (name, document) => {
+    const { text, links } = document;
+    const others = Object.keys(guides).filter((other) => other !== name);
+    expect(links).toEqual(
+      expect.arrayContaining(['SPEC.md', ...others.map((other) => `docs/guides/${other}.md`)]),
     );
-    expect(codes.length, name).toBeGreaterThan(5);
-    for (const code of codes) expect(new CountersignError(code as ErrorCode, '').status, code).toBeDefined();
-  }
+    expect(links.filter((path) => !notYet.includes(path) && !existsSync(join(root, path)))).toEqual([]);
+    const [, table = ''] = text.split('## What can go wrong');
+    const rows = [...table.matchAll(/^\| (`[^|]+`) \|/gm)];
+    const codes = rows.flatMap(([, cell = '']) => cell.match(/[a-z-]+/g) ?? []);
+    expect(codes.length).toBeGreaterThan(5);
+    // A code that there is has a status.
+    expect(codes.filter((code) => !new CountersignError(code as ErrorCode, '').status)).toEqual([]);
+  },
+);
+
+test('each guide is run or checked', () => {
+  const files = readdirSync(join(root, 'docs/guides')).map((file) => `docs/guides/${file}`);
+  const known = Object.keys(guides).map((name) => `docs/guides/${name}.md`);
+  expect(files.filter((file) => !known.includes(file) && !notYet.includes(file))).toEqual([]);
 });
