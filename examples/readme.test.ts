@@ -1,19 +1,12 @@
 /** The code in README.md is type-checked as one program, block after block, and run as one. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { CountersignError, type ErrorCode } from 'countersign';
-import { afterAll, expect, test } from 'vitest';
-import { runExample } from './run-example.ts';
+import { expect, test } from 'vitest';
+import { readDocument, root, workplace } from './document.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
-const program = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]).join('\n');
-
-// Inside the repository, where its packages are found, and ignored by git.
-mkdirSync(join(root, '.countersign'), { recursive: true });
-const folder = mkdtempSync(join(root, '.countersign', 'readme-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const { text: readme, program, links } = readDocument('README.md');
+const place = workplace('readme');
 
 /** What the README leaves to its reader. */
 const yours = `
@@ -42,32 +35,19 @@ const model = () => scriptedModel((prompt, index, tools) => {
 });
 `;
 
-function write(name: string, text: string): string {
-  const path = join(folder, name);
-  writeFileSync(path, text);
-  return relative(root, path);
-}
-
 test('the code has the types that it needs', async () => {
-  write('readme.ts', `${yours}${program}`);
-  const config = { extends: '../../tsconfig.json', include: ['readme.ts'], exclude: [] };
-  // Whether a reader uses what the last lines declare is not the question.
-  write('tsconfig.json', JSON.stringify({ ...config, compilerOptions: { noUnusedLocals: false } }));
-  const checked = await runExample('node_modules/typescript/bin/tsc', ['--noEmit', '-p', folder]);
+  const checked = await place.check({ readme: `${yours}${program}` });
   expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
 test.each(['yes', 'no'])('the code does what is written there (%s)', async (answer) => {
-  const path = write(
-    `run-${answer}.ts`,
-    `${scripted}${yours}${program}
+  const ending = `
 console.log(\`refunds: \${refunds.join(', ')}\`);
 await storage.close();
-`
-      .replaceAll("model: 'openai/gpt-5-mini'", 'model: model()')
-      .replace("path: 'runs.db'", `path: ${JSON.stringify(join(folder, `runs-${answer}.db`))}`),
-  );
-  const { code, stdout } = await runExample(path, [], { ANSWER: answer });
+`;
+  const { code, stdout } = await place.run(answer, scripted, `${yours}${program}${ending}`, {
+    ANSWER: answer,
+  });
   expect(code).toBe(0);
   const denied = 'Please offer a replacement instead.';
   const expected = [
@@ -103,7 +83,6 @@ test('the files that it names are there', () => {
 });
 
 test('each link to a file leads to one', () => {
-  const links = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map((match) => match[1] ?? '');
   expect(links.length).toBeGreaterThan(5);
   expect(links.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

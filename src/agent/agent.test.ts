@@ -127,3 +127,22 @@ describe('a held call', () => {
     await expect(agent.approveToolCall({ runId })).rejects.toMatchObject({ code: 'already-decided' });
   });
 });
+
+test('a model object in the default options goes before the model, and after that of the call', async () => {
+  const model = scriptedModel(['by the agent']);
+  const usual = scriptedModel(['by default', 'by default again']);
+  const agent = new Agent({ id: 'usual', model, defaultOptions: { model: usual } });
+  expect((await agent.generate('Who answers?')).text).toBe('by default');
+  const given = scriptedModel(['by the call']);
+  expect((await agent.generate('Who answers?', { model: given })).text).toBe('by the call');
+  const team = new Agent({
+    id: 'team',
+    model: scriptedModel((prompt) =>
+      prompt.at(-1)?.role === 'tool'
+        ? JSON.stringify(prompt.at(-1))
+        : { calls: [{ toolName: 'agent-usual', args: { prompt: 'Who answers?' } }] },
+    ),
+    agents: { usual: agent },
+  });
+  expect((await team.generate('Ask.')).text).toContain('by default again');
+});

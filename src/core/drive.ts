@@ -4,6 +4,7 @@
  */
 
 import { lateRecord } from './batch.ts';
+import { firstIdOf } from './below.ts';
 import { type CallIds, callIds } from './call-ids.ts';
 import { childLog } from './child-log.ts';
 import { CountersignError, isCountersignError, messageOf } from './errors.ts';
@@ -194,7 +195,10 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
     const events = await gateResponse(log.run, step.index, response, ids, parts);
     await settle((run) => (run.cancel ? release() : events));
   } catch (thrown) {
-    if (log.stored && isCountersignError(thrown, 'store-failed')) throw thrown;
+    // A pause below that cannot be stored is no failure of the sub-agent: the whole run fails, loudly.
+    const isOfStore =
+      isCountersignError(thrown, 'store-failed') || isCountersignError(thrown, 'store-closed');
+    if (isOfStore && (log.stored || firstIdOf(runId) !== runId)) throw thrown;
     await failWith(thrown);
   }
 }

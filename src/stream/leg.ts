@@ -286,16 +286,13 @@ function stalledError(run: Run): CountersignError {
   const { runId, agentId } = run.started;
   const [stalled = run] = stalledRuns(run);
   const error = lastStep(stalled)?.error;
-  return new CountersignError(
-    'run-stalled',
-    `The run is stalled: ${error?.message ?? 'its model call failed.'}`,
-    {
-      runId,
-      agentId,
-      ...(error?.missing ? { missing: error.missing } : {}),
-      todo: 'continueRun tries the model call again, cancelRun ends the run. Nothing that was executed runs twice.',
-    },
-  );
+  const why = error?.message ?? 'its model call failed.';
+  return new CountersignError('run-stalled', `The run is stalled: ${/[.!?…]$/.test(why) ? why : `${why}.`}`, {
+    runId,
+    agentId,
+    ...(error?.missing ? { missing: error.missing } : {}),
+    todo: 'continueRun tries the model call again, cancelRun ends the run. Nothing that was executed runs twice.',
+  });
 }
 
 function brokenError(thrown: unknown): CountersignError {

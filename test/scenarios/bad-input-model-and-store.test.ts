@@ -65,6 +65,10 @@ inEveryWorld(
     const { scene, effects, runId, leg } = await stalledRun(open, failure, 'Done.');
     expect(leg.finishReason).toBe('error');
     expect(leg.error?.code).toBe('run-stalled');
+    // The provider's words, and then ours, each a sentence.
+    expect(leg.error?.message).toMatch(
+      /^The run is stalled: The model call failed.*[^.]\. continueRun tries/,
+    );
     expect(leg.results).toHaveLength(1);
     expect((await scene.list()).total).toBe(0);
     expect((await scene.list({ status: 'stalled' })).runs).toMatchObject([

@@ -1,0 +1,142 @@
+/** The code of each guide is type-checked as one program, run as one, and prints what the guide says. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { CountersignError, type ErrorCode } from 'countersign';
+import { expect, test } from 'vitest';
+import { readDocument, root, workplace } from './document.ts';
+import type { Answers } from './document-model.ts';
+
+interface Guide {
+  /** What the guide leaves to its reader. */
+  readonly yours: string;
+  /** What the model answers, question by question. Left out: the code is type-checked, not run. */
+  readonly answers?: Answers;
+}
+
+const pay = (to: string, amount: number) => ({ toolName: 'transfer', args: { to, amount } });
+const to = (key: string, prompt: string) => ({ toolName: `agent-${key}`, args: { prompt } });
+
+const guides: Readonly<Record<string, Guide>> = {
+  approvals: {
+    yours: `
+const records = { delete: async (id: string) => \`deleted \${id}\` };
+const bank = {
+  send: async (to: string, amount: number) => \`sent \${amount} to \${to}\`,
+  balance: async () => '500 euros',
+};
+`,
+    answers: {
+      'Delete record r-1.': [{ calls: [{ toolName: 'delete-record', args: { id: 'r-1' } }] }],
+      'Pay Ben 20.': [{ calls: [pay('Ben', 20)] }],
+      'Pay Ada 200.': [{ calls: [pay('Ada', 200)] }],
+      'What do we have?': [{ calls: [{ toolName: 'balance' }] }],
+      'Pay Ada 200 and Ben 300. What do we have?': [
+        { calls: [pay('Ada', 200), pay('Ben', 300), { toolName: 'balance' }] },
+      ],
+    },
+  },
+  durability: {
+    yours: `
+import { type Agent, Countersign, RequestContext, type Store, type ToolHooks } from 'countersign';
+declare const desk: Agent;
+declare const storage: Store;
+declare const hooks: ToolHooks;
+declare const bank: { find(query: { after: Date | undefined }): Promise<object | undefined> };
+declare const vault: { keyOf(resourceId: string | undefined): Promise<string> };
+`,
+  },
+  suspension: {
+    yours: `
+const nori = { book: async (guests: number, time: string) => \`table for \${guests} at \${time}\` };
+const shop = {
+  reservations: new Map<string, string>(),
+  reserve: async (cake: string, key: string) => {
+    shop.reservations.set(key, cake);
+    return { price: 30 };
+  },
+  buy: async (key: string) => \`\${shop.reservations.get(key)} is bought\`,
+};
+const mail = { send: async (to: string, subject: string) => \`mail to \${to}: \${subject}\` };
+`,
+    answers: {
+      'A table for two, please.': [{ calls: [{ toolName: 'book-table', args: { guests: 2 } }] }],
+      'A cheesecake, please.': [{ calls: [{ toolName: 'order-cake', args: { cake: 'cheesecake' } }] }],
+      'Confirm ada@example.com.': [{ calls: [{ toolName: 'send-code', args: { to: 'ada@example.com' } }] }],
+      'Write to Ben.': [{ calls: [{ toolName: 'send-mail', args: { to: 'Ben' } }] }],
+      'Where am I?': [{ calls: [{ toolName: 'location' }] }],
+    },
+  },
+  teams: {
+    yours: `
+const bank = { refund: async (order: string, amount: number) => \`refunded \${amount} for \${order}\` };
+const shop = { count: async () => '7 cups' };
+`,
+    answers: {
+      'My cup is broken.': [{ calls: [to('money', 'Refund the cup.')] }],
+      'My cup and my plate are broken.': [
+        { calls: [to('money', 'Refund the cup.'), to('money', 'Refund the plate.')] },
+      ],
+      'Refund the cup.': [{ calls: [{ toolName: 'refund', args: { order: 'o-1', amount: 12 } }] }],
+      'Refund the plate.': [{ calls: [{ toolName: 'refund', args: { order: 'o-2', amount: 20 } }] }],
+      'What does a cup cost?': [{ calls: [to('money', 'Price of a cup?')] }],
+      'Price of a cup?': ['12 euros.'],
+      'How many cups are there?': [{ calls: [to('keeper', 'Count the cups.')] }],
+      'Count the cups.': [{ calls: [{ toolName: 'count' }] }],
+      'Somebody complains.': [{ calls: [to('desk', 'My cup is broken.')] }],
+    },
+  },
+};
+
+/** Guides that are linked and not written. */
+const notYet = ['docs/guides/conversations.md'];
+
+const place = workplace('guides');
+const documents = new Map(Object.keys(guides).map((name) => [name, readDocument(`docs/guides/${name}.md`)]));
+
+test('the code has the types that it needs', async () => {
+  const programs = Object.entries(guides).map(([name, { yours }]) => {
+    return [name, `${yours}${documents.get(name)?.program}`];
+  });
+  const checked = await place.check(Object.fromEntries(programs));
+  expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+
+const run = Object.entries(guides).filter(([, { answers }]) => answers);
+test.each(run)('%s: the code prints what is written there', async (name, guide) => {
+  const { program, printed } = readDocument(`docs/guides/${name}.md`);
+  const model = `
+import { answering } from '../../examples/document-model.ts';
+const model = () => answering(${JSON.stringify(guide.answers)});
+`;
+  const { code, stdout, stderr } = await place.run(name, model, `${guide.yours}${program}`);
+  const warnings = stderr.split('\n').filter((line) => line !== '');
+  // A bare agent warns once that its runs do not outlive the process; nothing else is worth a warning.
+  expect(warnings.filter((line) => !line.includes('its runs live in this process only'))).toEqual([]);
+  expect(stdout.trimEnd().split('\n')).toEqual(printed);
+  expect(printed.length).toBeGreaterThan(5);
+  expect(code).toBe(0);
+});
+
+test.each([...documents])(
+  '%s: ends with codes that are there, and links that lead somewhere',
+  (name, document) => {
+    const { text, links } = document;
+    const others = Object.keys(guides).filter((other) => other !== name);
+    expect(links).toEqual(
+      expect.arrayContaining(['SPEC.md', ...others.map((other) => `docs/guides/${other}.md`)]),
+    );
+    expect(links.filter((path) => !notYet.includes(path) && !existsSync(join(root, path)))).toEqual([]);
+    const [, table = ''] = text.split('## What can go wrong');
+    const rows = [...table.matchAll(/^\| (`[^|]+`) \|/gm)];
+    const codes = rows.flatMap(([, cell = '']) => cell.match(/[a-z-]+/g) ?? []);
+    expect(codes.length).toBeGreaterThan(5);
+    // A code that there is has a status.
+    expect(codes.filter((code) => !new CountersignError(code as ErrorCode, '').status)).toEqual([]);
+  },
+);
+
+test('each guide is run or checked', () => {
+  const files = readdirSync(join(root, 'docs/guides')).map((file) => `docs/guides/${file}`);
+  const known = Object.keys(guides).map((name) => `docs/guides/${name}.md`);
+  expect(files.filter((file) => !known.includes(file) && !notYet.includes(file))).toEqual([]);
+});
