@@ -1,7 +1,7 @@
 /** `Agent`: the names of the specification over the one loop. The only place that puts the layers together. */
 import { CountersignError } from '../core/errors.ts';
-import type { Model } from '../core/model.ts';
-import { messagesFromUi, modelOf } from '../models/ai-sdk.ts';
+import { messagesFromUi, modelOf, type SdkModel } from '../models/ai-sdk.ts';
+import type { ModelInput } from '../models/model-input.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../stream/output.ts';
 import { cancelRun } from './cancel.ts';
@@ -42,6 +42,8 @@ export class Agent {
   readonly name: string;
   readonly description: string | undefined;
   readonly #core: AgentCore;
+  /** The same for callers who read no deltas. */
+  readonly #collecting: AgentCore;
   #binding: Binding | undefined;
 
   constructor(config: AgentConfig) {
@@ -49,8 +51,15 @@ export class Agent {
     this.id = config.id;
     this.name = config.name ?? config.id;
     this.description = config.description;
-    const byId = new Map<string, Model>();
-    const byObject = new WeakMap<object, Model>();
+    const byId = new Map<string, SdkModel>();
+    const byObject = new WeakMap<object, SdkModel>();
+    const modelFor = (input: ModelInput): SdkModel => {
+      const known = typeof input === 'string' ? byId.get(input) : byObject.get(input);
+      const model = known ?? modelOf(input);
+      if (typeof input === 'string') byId.set(input, model);
+      else byObject.set(input, model);
+      return model;
+    };
     this.#core = {
       id: config.id,
       config,
@@ -58,16 +67,11 @@ export class Agent {
       secretContext: config.secretContext ?? [],
       binding: () => (this.#binding ??= ownBinding(config.id)),
       whenSeveralWait: () => config.whenSeveralWait ?? this.#core.binding().whenSeveralWait ?? 'latest',
-      model(input) {
-        const known = typeof input === 'string' ? byId.get(input) : byObject.get(input);
-        const model = known ?? modelOf(input);
-        if (typeof input === 'string') byId.set(input, model);
-        else byObject.set(input, model);
-        return model;
-      },
+      model: modelFor,
       messages: async (input) =>
         (isUi(input) ? messagesFromUi(Array.isArray(input) ? input : [input]) : input) as never,
     };
+    this.#collecting = { ...this.#core, model: (input) => modelFor(input).whole };
   }
 
   /** Answers messages. The stream ends when the run waits for a person, or has ended. */
@@ -77,7 +81,7 @@ export class Agent {
 
   /** As `stream`, collected. Rejects when the run failed before it ever paused. */
   async generate(messages: MessagesInput, options: RunOptions = {}): Promise<AgentOutput> {
-    return outputOf(await startRun(this.#core, messages, options));
+    return outputOf(await startRun(this.#collecting, messages, options));
   }
 
   /**
@@ -96,11 +100,11 @@ export class Agent {
   }
 
   async approveToolCallGenerate(options: DecisionOptions): Promise<AgentOutput> {
-    return outputOf(await decideCall(this.#core, options, { verdict: 'approve' }));
+    return outputOf(await decideCall(this.#collecting, options, { verdict: 'approve' }));
   }
 
   async declineToolCallGenerate(options: DecisionOptions): Promise<AgentOutput> {
-    return outputOf(await decideCall(this.#core, options, { verdict: 'decline' }));
+    return outputOf(await decideCall(this.#collecting, options, { verdict: 'decline' }));
   }
 
   /**
@@ -113,7 +117,7 @@ export class Agent {
   }
 
   async resumeGenerate(data: unknown, options: DecisionOptions): Promise<AgentOutput> {
-    return outputOf(await decideCall(this.#core, options, { verdict: 'resume', data }));
+    return outputOf(await decideCall(this.#collecting, options, { verdict: 'resume', data }));
   }
 
   /**
@@ -125,7 +129,7 @@ export class Agent {
   }
 
   async resolveInterruptedCallGenerate(options: ResolveOptions): Promise<AgentOutput> {
-    return outputOf(await resolveCall(this.#core, options));
+    return outputOf(await resolveCall(this.#collecting, options));
   }
 
   /** Decides by conversation, for callers who do not know the run (specification: resume after a restart). */
@@ -144,7 +148,7 @@ export class Agent {
   }
 
   async continueRunGenerate(options: ContinueOptions): Promise<AgentOutput> {
-    return outputOf(await continueRun(this.#core, options));
+    return outputOf(await continueRun(this.#collecting, options));
   }
 
   /**
