@@ -141,6 +141,27 @@ describe.each(Object.entries(providers))('%s', (name, make) => {
     expect(JSON.parse(argsText)).toEqual({ order: 1 });
   });
 
+  test('a whole answer is what the stream gives', async () => {
+    mock.on({}, { content: 'On it.', toolCalls });
+    const model = modelOf(make(connection()));
+    const asked = request();
+    const whole = await model.whole.call(asked);
+    const streamed = await model.call(request());
+    const told = ({ content, finishReason }: ModelResponse): object => ({
+      finishReason,
+      content: (content as readonly JsonObject[]).map(({ type, text, toolName, raw }) => ({
+        type,
+        text,
+        toolName,
+        raw,
+      })),
+    });
+    expect(told(whole)).toEqual(told(streamed));
+    expect(callsOf(whole)).toHaveLength(3);
+    expect(asked.deltas).toEqual([]);
+    expect(sent.map(({ stream = false }) => stream)).toEqual([false, true]);
+  });
+
   test('a call that does not match its schema comes as written', async () => {
     mock.on({}, { toolCalls: [{ name: 'refund', arguments: '{"order":"one","also":null}' }] });
     const response = await modelOf(make(connection())).call(request());

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { Agent, createTool, isCountersignError, type MessagesInput } from '../index.ts';
+import { Agent, type AgentStream, createTool, isCountersignError, type MessagesInput } from '../index.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 
 const question: MessagesInput = 'Delete record abc-123';
@@ -145,4 +145,51 @@ test('a model object in the default options goes before the model, and after tha
     agents: { usual: agent },
   });
   expect((await team.generate('Ask.')).text).toContain('by default again');
+});
+
+describe('how the model is asked', () => {
+  function countingAgent(script: Script) {
+    const asked: string[] = [];
+    const { agent, model } = deleteAgent(script);
+    const { doStream, doGenerate } = model;
+    model.doStream = async (call) => {
+      asked.push('stream');
+      return doStream(call);
+    };
+    model.doGenerate = async (call) => {
+      asked.push('whole');
+      return doGenerate(call);
+    };
+    return { agent, asked };
+  }
+
+  test('for whole answers where the caller of the leg reads no deltas', async () => {
+    const { agent, asked } = countingAgent(askToDelete);
+    const { runId } = await agent.generate(question);
+    await (await agent.approveToolCall({ runId })).consumeStream();
+    expect(asked).toEqual(['whole', 'stream']);
+  });
+
+  test('for a stream where it reads them', async () => {
+    const { agent, asked } = countingAgent(askToDelete);
+    const { runId, consumeStream } = await agent.stream(question);
+    await consumeStream();
+    expect((await agent.approveToolCallGenerate({ runId })).text).toBe('It is gone.');
+    expect(asked).toEqual(['stream', 'whole']);
+  });
+
+  test('an observer of a whole answer is told its text in one piece', async () => {
+    let observed: Promise<AgentStream> | undefined;
+    const { agent } = deleteAgent(async (_, index) => {
+      if (index === 0) return { text: 'Let me. ', calls: [{ toolName: 'delete-record', args: { id: 'a' } }] };
+      observed = agent.observe({ runId: 'run-1' });
+      await observed;
+      return 'It is gone.';
+    });
+    await agent.generate(question, { runId: 'run-1' });
+    await agent.approveToolCallGenerate({ runId: 'run-1' });
+    const texts: string[] = [];
+    for await (const text of (await observed)?.textStream ?? []) texts.push(text);
+    expect(texts).toEqual(['Let me. ', 'It is gone.']);
+  });
 });

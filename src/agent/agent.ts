@@ -1,8 +1,8 @@
 /** `Agent`: the names of the specification over the one loop. The only place that puts the layers together. */
 import { CountersignError } from '../core/errors.ts';
-import type { Model } from '../core/model.ts';
 import type { Schema } from '../core/schema.ts';
-import { messagesFromUi, modelOf } from '../models/ai-sdk.ts';
+import { messagesFromUi, modelOf, type SdkModel } from '../models/ai-sdk.ts';
+import type { ModelInput } from '../models/model-input.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../stream/output.ts';
 import { delegationTools } from './agent-code.ts';
@@ -59,6 +59,8 @@ export class Agent {
   /** @internal */
   readonly [subAgent]: AgentCore;
   readonly #core: AgentCore;
+  /** The same for callers who read no deltas. */
+  readonly #collecting: AgentCore;
   #binding: Binding | undefined;
 
   constructor(config: AgentConfig) {
@@ -66,8 +68,15 @@ export class Agent {
     this.id = config.id;
     this.name = config.name ?? config.id;
     this.description = config.description;
-    const byId = new Map<string, Model>();
-    const byObject = new WeakMap<object, Model>();
+    const byId = new Map<string, SdkModel>();
+    const byObject = new WeakMap<object, SdkModel>();
+    const modelFor = (input: ModelInput): SdkModel => {
+      const known = typeof input === 'string' ? byId.get(input) : byObject.get(input);
+      const model = known ?? modelOf(input);
+      if (typeof input === 'string') byId.set(input, model);
+      else byObject.set(input, model);
+      return model;
+    };
     this.#core = {
       id: config.id,
       name: this.name,
@@ -76,17 +85,12 @@ export class Agent {
       secretContext: config.secretContext ?? [],
       binding: () => (this.#binding ??= ownBinding(this.#core)),
       whenSeveralWait: () => config.whenSeveralWait ?? this.#core.binding().whenSeveralWait ?? 'latest',
-      model(input) {
-        const known = typeof input === 'string' ? byId.get(input) : byObject.get(input);
-        const model = known ?? modelOf(input);
-        if (typeof input === 'string') byId.set(input, model);
-        else byObject.set(input, model);
-        return model;
-      },
+      model: modelFor,
       answer: (resumable, data, turn) => answerCall(this.#core, resumable, data, turn),
       messages: async (input) =>
         (isUi(input) ? messagesFromUi(Array.isArray(input) ? input : [input]) : input) as never,
     };
+    this.#collecting = { ...this.#core, model: (input) => modelFor(input).whole };
     this[subAgent] = this.#core;
     if (config.memory instanceof Memory) {
       config.memory[memoryInside].adopt(() => this.#core.binding().worker);
@@ -106,7 +110,7 @@ export class Agent {
     messages: MessagesInput,
     options: RunOptions<Output> = {},
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await startRun(this.#core, messages, options));
+    return outputOf(await startRun(this.#collecting, messages, options));
   }
 
   /**
@@ -131,13 +135,13 @@ export class Agent {
   async approveToolCallGenerate<Output extends Schema = never>(
     options: DecisionOptions<Output>,
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await decideCall(this.#core, options, { verdict: 'approve' }));
+    return outputOf(await decideCall(this.#collecting, options, { verdict: 'approve' }));
   }
 
   async declineToolCallGenerate<Output extends Schema = never>(
     options: DecisionOptions<Output>,
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await decideCall(this.#core, options, { verdict: 'decline' }));
+    return outputOf(await decideCall(this.#collecting, options, { verdict: 'decline' }));
   }
 
   /**
@@ -156,7 +160,7 @@ export class Agent {
     data: unknown,
     options: DecisionOptions<Output>,
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await decideCall(this.#core, options, { verdict: 'resume', data }));
+    return outputOf(await decideCall(this.#collecting, options, { verdict: 'resume', data }));
   }
 
   /**
@@ -172,7 +176,7 @@ export class Agent {
   async resolveInterruptedCallGenerate<Output extends Schema = never>(
     options: ResolveOptions<Output>,
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await resolveCall(this.#core, options));
+    return outputOf(await resolveCall(this.#collecting, options));
   }
 
   /** Decides by conversation, for callers who do not know the run (specification: resume after a restart). */
@@ -195,7 +199,7 @@ export class Agent {
   async continueRunGenerate<Output extends Schema = never>(
     options: ContinueOptions<Output>,
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await continueRun(this.#core, options));
+    return outputOf(await continueRun(this.#collecting, options));
   }
 
   /**

@@ -40,7 +40,8 @@ export async function acquire(
   const owner = found.kind === 'lease' ? found.log.run.started : found;
   if (owner.agentId === agent.id && isOf(owner, named)) {
     if (found.kind === 'ended') return found;
-    return { ...found, mover: agent.binding().agentOf(found.root.run.started.agentId) };
+    const ofRoot = found.root.run.started.agentId;
+    return { ...found, mover: ofRoot === agent.id ? agent : agent.binding().agentOf(ofRoot) };
   }
   if (found.kind === 'lease') found.release();
   throw endedError(runId, undefined);

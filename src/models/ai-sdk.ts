@@ -8,9 +8,10 @@ import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Message } from '../core/message.ts';
 import type { Model, ModelRequest, ModelResponse, ToolDescription } from '../core/model.ts';
-import type { LanguageModelObject } from './ai-sdk-types.ts';
-import { type Collector, collector } from './collect-response.ts';
+import type { CallOptionsV4, LanguageModelObject, LanguageModelV4, StreamPartV4 } from './ai-sdk-types.ts';
+import { collector } from './collect-response.ts';
 import { failureText } from './failure-text.ts';
+import { type Answer, answeredModel, newAnswer, readStream, readWhole } from './model-answer.ts';
 import { type ModelIdOptions, modelFromId } from './model-id.ts';
 import { orAborted } from './or-aborted.ts';
 import { type Sleep, sleep, withRetries } from './retry.ts';
@@ -24,6 +25,11 @@ export interface ModelOptions extends ModelIdOptions {
   readonly sleep?: Sleep | undefined;
 }
 
+/** A model for the core. `whole` is the same for callers who read no deltas: its answers come in one piece. */
+export interface SdkModel extends Model {
+  readonly whole: Model;
+}
+
 /**
  * A model for the core.
  * @param model a model object of the AI SDK (specification v2, v3 or v4), or an id such as `'openai/gpt-5-mini'`,
@@ -31,18 +37,27 @@ export interface ModelOptions extends ModelIdOptions {
  * @throws (from `call`) `model-failed` for every failure of the call, with its `cause`; `model-unavailable` and
  *   `dependency-missing` as `modelFromId` does.
  */
-export function modelOf(model: LanguageModelObject | string, options: ModelOptions = {}): Model {
+export function modelOf(model: LanguageModelObject | string, options: ModelOptions = {}): SdkModel {
   const wrapped = toolWrapper();
   let sdk: Sdk | undefined;
-  let loaded: LanguageModelObject | undefined = typeof model === 'string' ? undefined : model;
-  return {
-    modelId: typeof model === 'string' ? model : model.modelId,
-    async call(request) {
-      sdk ??= await import('ai');
-      loaded ??= await modelFromId(model as string, options);
-      return callModel(sdk, loaded, request, wrapped(sdk, request.tools), options.sleep ?? sleep);
-    },
+  let loaded: LanguageModelV4 | undefined;
+  const callBy = (read: Read) => async (request: ModelRequest) => {
+    sdk ??= await import('ai');
+    loaded ??= newest(sdk, typeof model === 'string' ? await modelFromId(model, options) : model);
+    return callModel(
+      { sdk, model: loaded, read, tools: wrapped(sdk, request.tools) },
+      request,
+      options.sleep ?? sleep,
+    );
   };
+  const modelId = typeof model === 'string' ? model : model.modelId;
+  return { modelId, call: callBy(readStream), whole: { modelId, call: callBy(readWhole) } };
+}
+
+/** A model of an older specification as one of the newest. One that is unknown is left to the AI SDK to refuse. */
+function newest(sdk: Sdk, model: LanguageModelObject): LanguageModelV4 {
+  const isOlder = model.specificationVersion === 'v2' || model.specificationVersion === 'v3';
+  return isOlder ? (sdk.wrapLanguageModel({ model, middleware: [] }) as LanguageModelV4) : model;
 }
 
 /** The messages of a prompt from the UI messages of the AI SDK (`useChat`). */
@@ -63,65 +78,61 @@ export async function jsonSchemaBySdk(schema: unknown): Promise<unknown> {
   return asSchema(schema as Parameters<typeof asSchema>[0]).jsonSchema;
 }
 
-async function callModel(
-  sdk: Sdk,
-  model: LanguageModelObject,
-  request: ModelRequest,
-  tools: ToolSet,
-  wait: Sleep,
-): Promise<ModelResponse> {
-  let attempt: Collector | undefined;
+/** How one call is made. */
+interface Way {
+  readonly sdk: Sdk;
+  readonly model: LanguageModelV4;
+  readonly read: Read;
+  readonly tools: ToolSet;
+}
+
+type Read = (
+  model: LanguageModelV4,
+  options: CallOptionsV4,
+  answer: Answer,
+) => Promise<readonly StreamPartV4[]>;
+
+async function callModel(way: Way, request: ModelRequest, wait: Sleep): Promise<ModelResponse> {
+  const { abortSignal, maxRetries } = request;
+  let answer: Answer | undefined;
   const once = async (): Promise<ModelResponse> => {
-    attempt = collector(request.onDelta);
+    answer = newAnswer(request.onDelta);
     try {
-      return await receive(sdk, model, request, tools, attempt);
+      return await orAborted(receive(way, request, answer), abortSignal);
     } catch (thrown) {
-      throw failed(thrown, request.abortSignal);
+      throw failed(thrown, abortSignal);
     }
   };
   try {
     return await withRetries(once, {
-      maxRetries: request.maxRetries,
-      abortSignal: request.abortSignal,
-      mayRepeat: () => attempt?.begun !== true,
+      maxRetries,
+      abortSignal,
+      mayRepeat: () => answer?.begun !== true,
       sleep: wait,
     });
   } catch (thrown) {
-    throw failed(thrown, request.abortSignal);
+    throw failed(thrown, abortSignal);
   }
 }
 
+/** Makes one call. A model that does not mind the signal may still answer after an abort: nobody reads it. */
 async function receive(
-  sdk: Sdk,
-  model: LanguageModelObject,
+  { sdk, model, read, tools }: Way,
   request: ModelRequest,
-  tools: ToolSet,
-  into: Collector,
+  answer: Answer,
 ): Promise<ModelResponse> {
-  const { abortSignal } = request;
-  const opening = sdk.experimental_streamLanguageModelCall(optionsOf(model, request, tools));
-  const { stream } = await orAborted(opening, abortSignal).catch((thrown) => {
-    // A model that does not mind the signal may still answer: nobody reads it.
-    void opening.then(({ stream }) => stream.cancel()).catch(() => {});
-    throw thrown;
-  });
+  const answered = answeredModel(model, (options) => read(model, options, answer));
+  const { stream } = await sdk.experimental_streamLanguageModelCall(optionsOf(answered, request, tools));
+  const collected = collector();
   const reader = stream.getReader();
-  const stop = (): void => void reader.cancel().catch(() => {});
-  abortSignal.addEventListener('abort', stop, { once: true });
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      abortSignal.throwIfAborted();
-      if (done) return into.response();
-      into.take(value as LanguageModelStreamPart);
-    }
-  } finally {
-    abortSignal.removeEventListener('abort', stop);
-    stop();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return collected.response();
+    collected.take(value as LanguageModelStreamPart);
   }
 }
 
-function optionsOf(model: LanguageModelObject, request: ModelRequest, tools: ToolSet): Options {
+function optionsOf(model: LanguageModelV4, request: ModelRequest, tools: ToolSet): Options {
   return {
     ...request.settings,
     model,

@@ -1,35 +1,28 @@
-/** Owns the translation of what the AI SDK streams into the port's deltas and parts. Runs nothing. */
+/** Owns the translation of what the AI SDK makes of an answer into the parts of the port. Runs nothing. */
 import type { LanguageModelStreamPart, LanguageModelUsage } from 'ai';
 import { CountersignError } from '../core/errors.ts';
 import { type Json, type JsonObject, toJson } from '../core/json.ts';
-import type { ModelResponse, ResponseDelta, ResponsePart, Usage } from '../core/model.ts';
+import type { ModelResponse, ResponsePart, Usage } from '../core/model.ts';
 
-type Draft<T> = { -readonly [Key in keyof T]: T[Key] };
-type TextPart = Draft<Extract<ResponsePart, { type: 'text' | 'reasoning' }>>;
 type StreamPart<Type> = Extract<LanguageModelStreamPart, { type: Type }>;
-type BlockPart = StreamPart<`${'text' | 'reasoning'}-${'start' | 'delta' | 'end'}`>;
 
 /** Custom parts that repeat other parts of a response and mean nothing in a prompt: they would be stored each step. */
 const responseOnly: ReadonlySet<string> = new Set(['anthropic.message_start']);
 
 export interface Collector {
-  /** Whether output of the response was collected or passed on: then it must not be asked for again. */
-  readonly begun: boolean;
   /** @throws what an error part holds. */
   take(part: LanguageModelStreamPart): void;
   /** @throws `model-failed` when the response is not whole. */
   response(): ModelResponse;
 }
 
-/** Collects one response, and passes its deltas on as they come. */
-export function collector(onDelta: (delta: ResponseDelta) => void): Collector {
+/** Collects one response, each of whose texts comes in one delta. */
+export function collector(): Collector {
   const content: ResponsePart[] = [];
-  const texts = new Map<string, TextPart>();
   const positions = new Map<string, number>();
   const meta: Record<string, Json> = {};
   let warnings: Json | undefined;
   let end: StreamPart<'model-call-end'> | undefined;
-  let passed = false;
 
   /** A later word on the same call or result takes the place of the earlier one. */
   const place = (key: string, part: ResponsePart): void => {
@@ -37,36 +30,14 @@ export function collector(onDelta: (delta: ResponseDelta) => void): Collector {
     positions.set(key, position);
     content[position] = part;
   };
-  const write = (type: 'text' | 'reasoning', part: BlockPart): void => {
-    const key = `${type} ${part.id}`;
-    let block = texts.get(key);
-    if (block === undefined) {
-      block = { type, text: '' };
-      texts.set(key, block);
-      content.push(block);
-    }
-    if ('text' in part) block.text += part.text;
-    Object.assign(block, optionsOf(part));
-    // Providers use an id again for a later block.
-    if (part.type === 'text-end' || part.type === 'reasoning-end') texts.delete(key);
-  };
 
   const take = (part: LanguageModelStreamPart): void => {
-    const delta = deltaOf(part);
-    if (delta) {
-      passed = true;
-      onDelta(delta);
-    }
     switch (part.type) {
-      case 'text-start':
       case 'text-delta':
-      case 'text-end':
-        write('text', part);
+        content.push({ type: 'text', text: part.text, ...optionsOf(part) });
         break;
-      case 'reasoning-start':
       case 'reasoning-delta':
-      case 'reasoning-end':
-        write('reasoning', part);
+        content.push({ type: 'reasoning', text: part.text, ...optionsOf(part) });
         break;
       case 'tool-call':
         positions.set(`call ${part.toolCallId}`, content.length);
@@ -127,37 +98,7 @@ export function collector(onDelta: (delta: ResponseDelta) => void): Collector {
     };
   };
 
-  return {
-    get begun() {
-      return passed || content.some(({ type }) => type !== 'custom' && type !== 'source');
-    },
-    take,
-    response,
-  };
-}
-
-function deltaOf(part: LanguageModelStreamPart): ResponseDelta | undefined {
-  switch (part.type) {
-    case 'text-start':
-    case 'text-end':
-    case 'reasoning-start':
-    case 'reasoning-end':
-      return { type: part.type, payload: { id: part.id, ...metadataOf(part) } };
-    case 'text-delta':
-    case 'reasoning-delta':
-      return { type: part.type, payload: { id: part.id, text: part.text, ...metadataOf(part) } };
-    case 'tool-input-start':
-      return {
-        type: 'tool-call-input-streaming-start',
-        payload: { toolCallId: part.id, toolName: part.toolName },
-      };
-    case 'tool-input-delta':
-      return { type: 'tool-call-delta', payload: { toolCallId: part.id, argsTextDelta: part.delta } };
-    case 'tool-input-end':
-      return { type: 'tool-call-input-streaming-end', payload: { toolCallId: part.id } };
-    default:
-      return undefined;
-  }
+  return { take, response };
 }
 
 /** The arguments as written: a string only where the text is no JSON, or a JSON string. */

@@ -22,17 +22,22 @@ const longestDelay = 60_000;
  */
 export async function withRetries<T>(attempt: () => Promise<T>, retrying: Retrying): Promise<T> {
   const { abortSignal, maxRetries, mayRepeat, sleep } = retrying;
-  return pRetry(attempt, {
-    retries: maxRetries,
-    signal: abortSignal,
-    // The library must not wait by itself: it cannot know what the response's headers ask for.
-    minTimeout: 0,
-    async shouldRetry({ error, retriesConsumed }) {
-      if (!mayRepeat() || !isRetryable(error)) return false;
-      await sleep(delayOf(error, retriesConsumed), abortSignal);
-      return true;
-    },
-  });
+  abortSignal.throwIfAborted();
+  const first = attempt();
+  // Nearly every first attempt succeeds, and needs nothing of what the library sets up.
+  return first.catch(() =>
+    pRetry((number) => (number === 1 ? first : attempt()), {
+      retries: maxRetries,
+      signal: abortSignal,
+      // The library must not wait by itself: it cannot know what the response's headers ask for.
+      minTimeout: 0,
+      async shouldRetry({ error, retriesConsumed }) {
+        if (!mayRepeat() || !isRetryable(error)) return false;
+        await sleep(delayOf(error, retriesConsumed), abortSignal);
+        return true;
+      },
+    }),
+  );
 }
 
 /** Waits by the clock of the machine. */

@@ -13,7 +13,10 @@ import type { Row, Work } from './sql-work.ts';
 
 /** What the store needs of `@libsql/client`, by its shape. */
 interface LibsqlExecutor {
-  execute(statement: { sql: string; args: (string | number | null)[] }): Promise<{ readonly rows: unknown }>;
+  execute(statement: { sql: string; args: (string | number | null)[] }): Promise<{
+    readonly rows: unknown;
+    readonly rowsAffected: number;
+  }>;
 }
 
 interface LibsqlTransaction extends LibsqlExecutor {
@@ -234,9 +237,9 @@ function run(client: LibsqlClient, sql: string): Promise<unknown> {
 async function drive<Result>(on: LibsqlExecutor, work: Work<Result>): Promise<Result> {
   let step = work.next([]);
   while (!step.done) {
-    const { sql, params } = step.value;
-    const { rows } = await on.execute({ sql, args: [...params] });
-    step = work.next(rows as readonly Row[]);
+    const { sql, params, counts } = step.value;
+    const { rows, rowsAffected } = await on.execute({ sql, args: [...params] });
+    step = work.next(counts ? [{ changed: rowsAffected }] : (rows as readonly Row[]));
   }
   return step.value;
 }

@@ -10,6 +10,8 @@ export interface Query {
   /** With `?` for each parameter, and no `?` but these. */
   readonly sql: string;
   readonly params: readonly Value[];
+  /** It is answered by one row, `{ changed }`: how many rows it wrote. In SQLite that is far cheaper than RETURNING. */
+  readonly counts?: true;
 }
 
 export type Row = Readonly<Record<string, unknown>>;

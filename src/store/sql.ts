@@ -14,18 +14,18 @@ import type {
   Written,
 } from '../core/store.ts';
 import { keepMessages } from './sql-threads.ts';
-import { insert, insertTexts, type Row, type Value, type Work } from './sql-work.ts';
+import { insert, insertTexts, type Query, type Row, type Value, type Work } from './sql-work.ts';
 
 const heads = {
   insert: `INSERT INTO countersign_heads
       (run_id, agent_id, thread_id, resource_id, version, head, workers,
        suspended_since, interrupted_since, stalled_since, running_since)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING run_id`,
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   update: (runningSince: string) => `UPDATE countersign_heads
     SET version = ?, head = ?, workers = ?,
       suspended_since = ?, interrupted_since = ?, stalled_since = ?, running_since = ${runningSince}
-    WHERE run_id = ? AND version = ? RETURNING run_id`,
-  remove: 'DELETE FROM countersign_heads WHERE run_id = ? AND version = ? RETURNING run_id',
+    WHERE run_id = ? AND version = ?`,
+  remove: 'DELETE FROM countersign_heads WHERE run_id = ? AND version = ?',
 };
 const updateRunning = heads.update('coalesce(running_since, ?)');
 const updateStopped = heads.update('?');
@@ -69,10 +69,16 @@ const insertOutcome = `INSERT INTO countersign_outcomes
     (run_id, agent_id, thread_id, resource_id, ended_at, batch, data)
   VALUES (?, ?, ?, ?, ?, ?, ?)`;
 
+/** Whether a statement wrote anything. */
+function* changes(query: Query): Work<boolean> {
+  const [row] = yield { ...query, counts: true };
+  return Number(row?.changed) > 0;
+}
+
 /** @param now milliseconds since 1970: since when the run runs, if nothing of it waits. */
 export function* createRun(batch: Batch, now: number): Work<Written> {
   const { runId, head } = batch;
-  const created = yield {
+  const created = yield* changes({
     sql: heads.insert,
     params: [
       runId,
@@ -85,8 +91,8 @@ export function* createRun(batch: Batch, now: number): Work<Written> {
       ...stopsOf(head),
       isRunning(head) ? now : null,
     ],
-  };
-  if (created.length === 0) return yield* refused(batch, 'exists');
+  });
+  if (!created) return yield* refused(batch, 'exists');
   // Only now, with the id taken: looking before would miss an end that another writer is about to commit.
   const ended = yield { sql: isEnded, params: [runId] };
   if (ended.length > 0) {
@@ -103,7 +109,7 @@ export function* createRun(batch: Batch, now: number): Work<Written> {
 export function* appendToRun(batch: Batch, now: number): Work<Written> {
   const { runId, head } = batch;
   const running = isRunning(head);
-  const changed = yield {
+  const changed = yield* changes({
     sql: running ? updateRunning : updateStopped,
     params: [
       versionAfter(batch),
@@ -114,8 +120,8 @@ export function* appendToRun(batch: Batch, now: number): Work<Written> {
       runId,
       batch.expectedVersion,
     ],
-  };
-  if (changed.length === 0) return yield* refused(batch, 'conflict');
+  });
+  if (!changed) return yield* refused(batch, 'conflict');
   yield* writeEvents(batch);
   yield* writeIndex(batch);
   yield* writeRecords(batch);
@@ -125,8 +131,8 @@ export function* appendToRun(batch: Batch, now: number): Work<Written> {
 /** @param at milliseconds since 1970: when the run ended. */
 export function* removeRun(batch: Batch, outcome: Outcome, at: number): Work<Written> {
   const { runId, head } = batch;
-  const removed = yield { sql: heads.remove, params: [runId, batch.expectedVersion] };
-  if (removed.length === 0) return yield* refused(batch, 'conflict');
+  const removed = yield* changes({ sql: heads.remove, params: [runId, batch.expectedVersion] });
+  if (!removed) return yield* refused(batch, 'conflict');
   yield { sql: 'DELETE FROM countersign_events WHERE run_id = ?', params: [runId] };
   yield { sql: 'DELETE FROM countersign_calls WHERE run_id = ?', params: [runId] };
   yield* writeRecords(batch);

@@ -126,8 +126,11 @@ function prepared(database: DatabaseSync): SqliteDatabase {
 function drive<Result>(work: Work<Result>, statementOf: (sql: string) => StatementSync): Result {
   let step = work.next([]);
   while (!step.done) {
-    const { sql, params } = step.value;
-    step = work.next(statementOf(sql).all(...params) as readonly Row[]);
+    const { sql, params, counts } = step.value;
+    const statement = statementOf(sql);
+    step = work.next(
+      counts ? [{ changed: statement.run(...params).changes }] : (statement.all(...params) as readonly Row[]),
+    );
   }
   return step.value;
 }
