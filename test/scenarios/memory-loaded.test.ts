@@ -176,7 +176,10 @@ inEveryWorld('scenario: K11', 'a message that is sent again is there once', asyn
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'assistant']);
   expect(messages[0]?.id).toBe('u1');
   const asked = scene.model.calls[1]?.prompt.filter(({ role }) => role === 'user');
-  expect(asked).toHaveLength(1);
+  // The model is told that it was asked before, and that the call of that time waits.
+  expect(asked).toHaveLength(2);
+  expect(JSON.stringify(scene.model.calls[1]?.prompt)).toContain('it waits for a person to approve it');
+  expectValidPrompts(scene, 3);
 });
 
 inEveryWorld(
