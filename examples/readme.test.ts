@@ -73,6 +73,7 @@ await storage.close();
     'one of 1: issue-refund {"orderId":"ord-1042","amount":129.9}',
     'Too old.',
     '{"booked":"20:00"}',
+    'assistant',
     `refunds: ${answer === 'yes' ? 'ord-1042 129.9, ' : ''}ord-1042 129.9`,
   ];
   const lines = stdout.trim().split('\n');
