@@ -59,7 +59,7 @@ await storage.close();
     '{"booked":"20:00"}',
     'asked for by refunds',
     'Not again.',
-    '2',
+    'assistant',
     `refunds: ${answer === 'yes' ? 'ord-1042 129.9, ' : ''}ord-1042 129.9`,
   ];
   const lines = stdout.trim().split('\n');

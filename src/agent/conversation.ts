@@ -197,8 +197,8 @@ export async function conversationOfLeg(
   const { memory: window } = run.started;
   if (window === undefined) return { history: [], elsewhere: undefined };
   const { spoken, elsewhere } = recalled ?? (await recallAgain(agent, worker, run.started, context));
-  const given = new Set(run.started.messageIds);
-  const before = spoken.filter(({ message }) => !given.has(message.id)).map(({ message }) => message);
+  // A message that is said again is in it too: what came of it the first time may still wait.
+  const before = spoken.map(({ message }) => message);
   const taken = [...run.calls.keys(), ...run.started.messages.flatMap(callIdsIn)];
   return { history: fromFirstUser(await promptFrom(before, taken)), elsewhere };
 }

@@ -64,9 +64,13 @@ export async function spokenInThread(
 ): Promise<Spoken[]> {
   const rows = await threads.messages({ threadId, ...range });
   const stored = spokenInRows(rows);
-  const live = open.flatMap(spokenIn).filter((spoken) => isWithin(spoken, range));
-  if (live.length === 0) return stored;
-  return newest(merged(stored, live), range.last);
+  const known = new Set(stored.map(({ message }) => message.id));
+  // One whose answer is stored has ended since.
+  const live = open
+    .filter(({ started }) => !known.has(started.messageId))
+    .flatMap(spokenIn)
+    .filter((spoken) => isWithin(spoken, range));
+  return live.length === 0 ? stored : newest(merged(stored, live), range.last);
 }
 
 function isWithin(key: MessageKey, { from, to }: Range): boolean {
@@ -88,15 +92,12 @@ function spokenInRows(rows: readonly MessageRow[]): Spoken[] {
   }));
 }
 
-/** A message that is there replaces what it says and keeps its place; one of an ended run is as it was stored. */
+/** A message that is said again replaces what it said, and keeps its place. */
 function merged(stored: readonly Spoken[], live: readonly Spoken[]): Spoken[] {
   const byId = new Map(stored.map((spoken) => [spoken.message.id, spoken]));
-  const settled = new Set(stored.map(({ runId }) => runId));
   for (const spoken of live) {
-    const { message, runId } = spoken;
-    const known = byId.get(message.id);
-    if (known === undefined) byId.set(message.id, spoken);
-    else if (!settled.has(runId)) byId.set(message.id, { ...known, message });
+    const known = byId.get(spoken.message.id);
+    byId.set(spoken.message.id, known ? { ...known, message: spoken.message } : spoken);
   }
   return [...byId.values()].sort(compareKeys);
 }

@@ -170,13 +170,18 @@ inEveryWorld('scenario: K11', 'a message that is sent again is there once', asyn
   const scene = openConversation(open, { script: [{ calls: [refundCall('a')] }, 'Yes?', 'Done.'], tools });
   const { runId } = await scene.start({}, [message('u1', 'Please.')]);
   await scene.turn([message('u1', 'Please.')]);
-  expect((await loaded(scene)).map(({ id }) => id).filter((id) => id === 'u1')).toHaveLength(1);
+  const between = await loaded(scene);
+  expect(between.map(({ role }) => role)).toEqual(['user', 'assistant', 'assistant']);
+  expect(callsIn(between)).toMatchObject([{ state: 'approval-requested' }]);
   await scene.approve(runId);
   const messages = await loaded(scene);
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'assistant']);
   expect(messages[0]?.id).toBe('u1');
   const asked = scene.model.calls[1]?.prompt.filter(({ role }) => role === 'user');
-  expect(asked).toHaveLength(1);
+  // The model is told that it was asked before, and that the call of that time waits.
+  expect(asked).toHaveLength(2);
+  expect(JSON.stringify(scene.model.calls[1]?.prompt)).toContain('it waits for a person to approve it');
+  expectValidPrompts(scene, 3);
 });
 
 inEveryWorld(

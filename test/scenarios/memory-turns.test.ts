@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { ScriptedStep } from '../../src/testing/scripted-model.ts';
 import { thread } from '../support/by-thread.ts';
 import { callsIn, expectValidPrompts, loaded, openConversation, spoken } from '../support/conversation.ts';
-import { kinds, type Refund, refundCall, resultsIn, withTools } from '../support/kinds.ts';
+import { kinds, type Refund, refundCall, refundInput, resultsIn, withTools } from '../support/kinds.ts';
 import { codeOf, errorOf } from '../support/scene.ts';
 import { inEveryWorld } from '../support/world.ts';
 
@@ -206,4 +206,30 @@ inEveryWorld('scenario: K17', 'an abort while the leg is open, and one afterward
   await scene.approve(runId, { toolCallId: 'A' });
   expect(spoken(await loaded(scene)).at(-1)).toBe('assistant: I ask. It waits.');
   expectValidPrompts(scene, 3);
+});
+
+inEveryWorld('scenario: K17', 'deleting a conversation while a call of it runs elsewhere', async (open) => {
+  const entered = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const refund = createTool({
+    id: 'refund',
+    inputSchema: refundInput,
+    requireApproval: true,
+    execute: async ({ amount }) => {
+      entered.resolve();
+      await release.promise;
+      return { refunded: amount };
+    },
+  });
+  const scene = openConversation(open, { script: pausing, tools: { refund } });
+  const { runId } = await scene.start({}, 'First.');
+  const elsewhere = await scene.another().approveToolCall({ runId, toolCallId: 'A' });
+  await entered.promise;
+  expect(await scene.memory().deleteThread(thread)).toEqual({ deleted: true, cancelledRuns: [runId] });
+  release.resolve();
+  expect(await elsewhere.finishReason).toBe('cancelled');
+  expect((await elsewhere.toolResults).map(({ payload }) => payload.result)).toEqual([{ refunded: 1 }]);
+  expect(await codeOf(loaded(scene))).toBe('thread-not-found');
+  expect(await scene.store.threads.messages({ threadId: thread.threadId })).toEqual([]);
+  expect(scene.model.calls).toHaveLength(1);
 });
