@@ -64,7 +64,8 @@ function prepareContent(part: UiPart): UiPart[] {
 function prepareCall(part: UiPart, siblings: readonly UiPart[], calls: Calls): UiPart[] {
   const { state } = part;
   if (state === 'input-streaming') return [];
-  const { raw, modelOutput, approvalId } = notesOf(part);
+  const { raw, modelOutput, approvalId, isBelow } = notesOf(part);
+  if (isBelow) return [];
   const toolCallId = uniqueId(String(part.toolCallId), calls.taken);
   const written = raw ?? part.input;
   const { approval, toolMetadata: _notes, toolName: _name, dynamic: _dynamic, ...kept } = part;
@@ -137,7 +138,16 @@ function waitingText({ state, approval, toolCallId }: UiPart, siblings: readonly
   if (beside('data-tool-call-interrupted')) {
     return 'Nobody knows whether this call was carried out: it was interrupted, and waits for a person to find out.';
   }
-  return 'This call is not finished yet: its result is not known.';
+  const below = siblings.filter((part) => notesOf(part).isBelow && isOf(part, String(toolCallId)));
+  const waiting = below.find((part) => !String(part.state).startsWith('output-'));
+  return waiting
+    ? `This call is not finished: its agent called "${toolNameOf(waiting)}". ${waitingText(waiting, siblings)}`
+    : 'This call is not finished yet: its result is not known.';
+}
+
+/** Whether a call of a sub-agent belongs to a delegation. */
+function isOf({ toolCallId }: UiPart, delegation: string): boolean {
+  return String(toolCallId).startsWith(`${delegation}~`);
 }
 
 /** What the library made of it, without the questions and answers of people, which only a page needs. */

@@ -2,6 +2,7 @@
  * Owns what a run is in its thread: its input, and one message of the assistant over all its steps and pauses. A view
  * over the run, the same while it is open and when it has ended. Pure.
  */
+import { everyCall } from '../core/below.ts';
 import type { StepContent } from '../core/event.ts';
 import type { JsonObject } from '../core/json.ts';
 import { isUnentered } from '../core/prompt.ts';
@@ -9,7 +10,7 @@ import type { Call, Run, Step } from '../core/state.ts';
 import type { MessageKey, MessageRow } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
 import { dataUrl, uiMessagesFrom } from './input-view.ts';
-import { type Denial, type UiPart, withNotes } from './ui-parts.ts';
+import { type CallNotes, type Denial, type UiPart, withNotes } from './ui-parts.ts';
 
 /** A message with its place in the thread. */
 export interface Spoken extends MessageKey {
@@ -76,8 +77,11 @@ function contentParts(run: Run, part: StepContent): UiPart[] {
       return [{ type: 'custom', kind: String(part.kind), ...metadataOf(part) }];
     case 'source':
       return sourceParts(part as JsonObject);
-    case 'call':
-      return callParts(run, run.calls.get(part.toolCallId) as Call);
+    case 'call': {
+      const { runId } = run.started;
+      const call = run.calls.get(part.toolCallId) as Call;
+      return [...callParts(runId, call, call.toolCallId), ...partsBelow(runId, call)];
+    }
     case 'provider-call':
       return [providerCall(run, part)];
     case 'provider-result':
@@ -137,18 +141,24 @@ function providerCall(run: Run, part: Extract<StepContent, { type: 'provider-cal
   return { ...call, state: 'output-error', errorText: text, ...given, ...notes };
 }
 
+/** What waits, or waited, in a run below: told beside the delegation, under the ids by which it is decided. */
+function partsBelow(runId: string, { toolCallId, child }: Call): UiPart[] {
+  const below = child ? everyCall(child).filter(({ call }) => call.stop > 0) : [];
+  return below.flatMap(({ id, call }) => callParts(runId, call, `${toolCallId}~${id}`, { isBelow: true }));
+}
+
 /** A call, and what a page needs to know of one that waits for more than a yes. */
-function callParts(run: Run, call: Call): UiPart[] {
-  const { request, toolCallId, toolName, modelOutput, stop } = call;
-  const { runId } = run.started;
+function callParts(runId: string, call: Call, toolCallId: string, notes: CallNotes = {}): UiPart[] {
+  const { request, toolName, modelOutput, stop } = call;
   const part = {
     type: `tool-${toolName}`,
     toolCallId,
     input: call.args,
-    ...stateOf(runId, call),
+    ...stateOf(`${runId}::${toolCallId}`, call),
     ...(request.approvalId === undefined ? {} : { providerExecuted: true }),
     ...(request.providerOptions ? { callProviderMetadata: request.providerOptions } : {}),
     ...withNotes({
+      ...notes,
       ...(request.args === undefined ? {} : { raw: request.raw }),
       ...(modelOutput === undefined ? {} : { modelOutput }),
       ...(request.approvalId === undefined ? {} : { approvalId: request.approvalId }),
@@ -166,8 +176,9 @@ function callParts(run: Run, call: Call): UiPart[] {
   return [part];
 }
 
-function stateOf(runId: string, call: Call): JsonObject {
-  const idOf = (stop: number): string => `${runId}::${call.toolCallId}::${stop}`;
+/** @param name of the call, to which a stop makes the id of an approval. */
+function stateOf(name: string, call: Call): JsonObject {
+  const idOf = (stop: number): string => `${name}::${stop}`;
   const denied = (outcome: Denial, reason?: string): JsonObject => ({
     state: 'output-denied',
     approval: {

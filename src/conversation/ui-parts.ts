@@ -12,6 +12,8 @@ export interface CallNotes {
   readonly modelOutput?: ModelOutput;
   /** The provider runs the call and asks first: the id of its question. */
   readonly approvalId?: string;
+  /** A call of a sub-agent: a page decides it, the prompt of the supervisor has only the delegation. */
+  readonly isBelow?: true;
 }
 
 export function withNotes(notes: CallNotes): { toolMetadata?: JsonObject } {

@@ -1,0 +1,55 @@
+/** K11 and K17 in a team: a thread shows what waits in a sub-agent, and the next turn is told of it. */
+import { expect } from 'vitest';
+import { codeOf } from '../support/scene.ts';
+import { asksOnce, call, chain, delegate, membersOf, teamEffects } from '../support/team.ts';
+import { inEveryWorld } from '../support/world.ts';
+
+const memory = { thread: 'chat', resource: 'ada' };
+const ids = { threadId: 'chat', resourceId: 'ada' };
+
+inEveryWorld('scenario: K11', 'held in a sub-agent: the thread has it, then its outcome', async (open) => {
+  const effects = teamEffects();
+  const model = asksOnce([delegate('level1')], 'supervisor');
+  const scene = open({
+    script: model,
+    agents: () => membersOf(effects, chain(2, [call('act', 'it')])),
+    memory: {},
+    options: { memory },
+  });
+  const { runId } = await scene.start();
+  const toolCallId = 'to-level1~to-level2~act-it';
+  const waiting = (await scene.memory().recall(ids)).messages;
+  expect(waiting.map(({ role }) => role)).toEqual(['user', 'assistant']);
+  const parts = waiting[1]?.parts as unknown as Record<string, unknown>[];
+  expect(parts.filter(({ type }) => String(type).startsWith('tool-'))).toMatchObject([
+    { type: 'tool-agent-level1', toolCallId: 'to-level1', state: 'input-available' },
+    {
+      type: 'tool-act',
+      toolCallId,
+      input: { name: 'it' },
+      state: 'approval-requested',
+      approval: { id: `${runId}::${toolCallId}::1` },
+    },
+  ]);
+
+  const meanwhile = await scene.turn('What about it?');
+  expect(meanwhile.finishReason).toBe('stop');
+  const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
+  expect(prompt).toContain('waits for a person to approve it');
+  expect(prompt).not.toContain(toolCallId);
+
+  await scene.decline(runId, { toolCallId, reason: 'Not today.' });
+  expect(effects.executed).toEqual([]);
+  const settled = (await scene.memory().recall(ids)).messages;
+  expect(settled[1]?.parts).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({
+        toolCallId,
+        state: 'output-denied',
+        approval: expect.objectContaining({ approved: false, reason: 'Not today.' }),
+      }),
+      expect.objectContaining({ toolCallId: 'to-level1', state: 'output-available' }),
+    ]),
+  );
+  expect(await codeOf(scene.approve(runId, { toolCallId }))).toBe('already-decided');
+});
