@@ -4,6 +4,8 @@ import { CountersignError } from '../core/errors.ts';
 import type { RunStarted, StoredOptions } from '../core/event.ts';
 import type { NamedTool, Parts, ToolHooks } from '../core/parts.ts';
 import { policiesOf } from '../core/policy.ts';
+import { messagesOf } from '../models/prompt.ts';
+import { requestOf } from '../models/request.ts';
 import { delegationTool } from '../team/delegation.ts';
 import type { DelegationOptions } from '../team/delegation-hooks.ts';
 import { type LegOptions, storedOptions } from './options.ts';
@@ -65,10 +67,12 @@ async function partsBelow(
   const { options, addedInstructions } = started;
   const code = await codeOf(agent, context, options, { hooks });
   const own = policiesOf([agent.defaultOptions.requireToolApproval, options.requireToolApproval]);
-  return {
+  const parts: Parts = {
     ...parent,
     ...code,
     history: [],
+    messagesOf,
+    requestOf: (run) => requestOf(run, parts),
     instructions: [code.instructions, addedInstructions].filter(Boolean).join('\n\n') || undefined,
     workspace: code.workspace ?? parent.workspace,
     policies: {
@@ -79,6 +83,7 @@ async function partsBelow(
       functions: [...policies.functions, ...own.functions],
     },
   };
+  return parts;
 }
 
 /**

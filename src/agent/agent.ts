@@ -3,6 +3,7 @@ import { CountersignError } from '../core/errors.ts';
 import type { Schema } from '../core/schema.ts';
 import { messagesFromUi, modelOf, type SdkModel } from '../models/ai-sdk.ts';
 import type { ModelInput } from '../models/model-input.ts';
+import { messagesOf } from '../models/prompt.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../stream/output.ts';
 import { delegationTools } from './agent-code.ts';
@@ -102,7 +103,7 @@ export class Agent {
     messages: MessagesInput,
     options: RunOptions<Output> = {},
   ): Promise<AgentStream<ObjectOf<Output>>> {
-    return streamOf(await startRun(this.#core, messages, options));
+    return streamOf(await startRun(this.#core, messages, options), messagesOf);
   }
 
   /** As `stream`, collected. Rejects when the run failed before it ever paused. */
@@ -110,7 +111,7 @@ export class Agent {
     messages: MessagesInput,
     options: RunOptions<Output> = {},
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await startRun(this.#collecting, messages, options));
+    return outputOf(await startRun(this.#collecting, messages, options), messagesOf);
   }
 
   /**
@@ -122,26 +123,26 @@ export class Agent {
   async approveToolCall<Output extends Schema = never>(
     options: DecisionOptions<Output>,
   ): Promise<AgentStream<ObjectOf<Output>>> {
-    return streamOf(await decideCall(this.#core, options, { verdict: 'approve' }));
+    return streamOf(await decideCall(this.#core, options, { verdict: 'approve' }), messagesOf);
   }
 
   /** Declines a held or suspended call: it never runs (again), and the model is told, with the reason. */
   async declineToolCall<Output extends Schema = never>(
     options: DecisionOptions<Output>,
   ): Promise<AgentStream<ObjectOf<Output>>> {
-    return streamOf(await decideCall(this.#core, options, { verdict: 'decline' }));
+    return streamOf(await decideCall(this.#core, options, { verdict: 'decline' }), messagesOf);
   }
 
   async approveToolCallGenerate<Output extends Schema = never>(
     options: DecisionOptions<Output>,
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await decideCall(this.#collecting, options, { verdict: 'approve' }));
+    return outputOf(await decideCall(this.#collecting, options, { verdict: 'approve' }), messagesOf);
   }
 
   async declineToolCallGenerate<Output extends Schema = never>(
     options: DecisionOptions<Output>,
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await decideCall(this.#collecting, options, { verdict: 'decline' }));
+    return outputOf(await decideCall(this.#collecting, options, { verdict: 'decline' }), messagesOf);
   }
 
   /**
@@ -153,14 +154,14 @@ export class Agent {
     data: unknown,
     options: DecisionOptions<Output>,
   ): Promise<AgentStream<ObjectOf<Output>>> {
-    return streamOf(await decideCall(this.#core, options, { verdict: 'resume', data }));
+    return streamOf(await decideCall(this.#core, options, { verdict: 'resume', data }), messagesOf);
   }
 
   async resumeGenerate<Output extends Schema = never>(
     data: unknown,
     options: DecisionOptions<Output>,
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await decideCall(this.#collecting, options, { verdict: 'resume', data }));
+    return outputOf(await decideCall(this.#collecting, options, { verdict: 'resume', data }), messagesOf);
   }
 
   /**
@@ -170,13 +171,13 @@ export class Agent {
   async resolveInterruptedCall<Output extends Schema = never>(
     options: ResolveOptions<Output>,
   ): Promise<AgentStream<ObjectOf<Output>>> {
-    return streamOf(await resolveCall(this.#core, options));
+    return streamOf(await resolveCall(this.#core, options), messagesOf);
   }
 
   async resolveInterruptedCallGenerate<Output extends Schema = never>(
     options: ResolveOptions<Output>,
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await resolveCall(this.#collecting, options));
+    return outputOf(await resolveCall(this.#collecting, options), messagesOf);
   }
 
   /** Decides by conversation, for callers who do not know the run (specification: resume after a restart). */
@@ -186,20 +187,20 @@ export class Agent {
 
   /** Follows a run from any process, from its beginning or after an event, until it waits or ends. */
   async observe(options: ObserveOptions): Promise<AgentStream> {
-    return streamOf(await observeRun(this.#core, options));
+    return streamOf(await observeRun(this.#core, options), messagesOf);
   }
 
   /** Tries the failed model call of a stalled run again. What was executed stays executed. */
   async continueRun<Output extends Schema = never>(
     options: ContinueOptions<Output>,
   ): Promise<AgentStream<ObjectOf<Output>>> {
-    return streamOf(await continueRun(this.#core, options));
+    return streamOf(await continueRun(this.#core, options), messagesOf);
   }
 
   async continueRunGenerate<Output extends Schema = never>(
     options: ContinueOptions<Output>,
   ): Promise<AgentOutput<ObjectOf<Output>>> {
-    return outputOf(await continueRun(this.#collecting, options));
+    return outputOf(await continueRun(this.#collecting, options), messagesOf);
   }
 
   /**

@@ -10,6 +10,8 @@ import { type Policies, policiesOf } from '../core/policy.ts';
 import type { Schema } from '../core/schema.ts';
 import type { Run } from '../core/state.ts';
 import { isTool } from '../core/tool.ts';
+import { messagesOf } from '../models/prompt.ts';
+import { requestOf } from '../models/request.ts';
 import { codeOf } from './agent-code.ts';
 import { conversationOfLeg, type LegConversation, type Recalled } from './conversation.ts';
 import { checkKeys } from './known-keys.ts';
@@ -129,8 +131,11 @@ export async function partsOf(
     if (code.tools.has(id)) throw twoOfOneName(id, agent.id, ['its tools', 'what waits in its thread']);
     code.tools.set(id, named);
   }
-  return {
-    ...(await conversationOfLeg(agent, worker, run, context, recalled)),
+  const conversation = await conversationOfLeg(agent, worker, run, context, recalled);
+  const parts: LegParts = {
+    ...conversation,
+    messagesOf: (own) => messagesOf(own, conversation.history),
+    requestOf: (own) => requestOf(own, parts),
     ...code,
     answerSchema: await schemaOfLeg(leg.structuredOutput, agent.defaultOptions.structuredOutput, started),
     policies: legPolicies(agent, started, leg, worker, first),
@@ -142,6 +147,7 @@ export async function partsOf(
     noteBegun: worker.noteBegun,
     warn: worker.warn,
   };
+  return parts;
 }
 
 /** What the registry can supply of what the caller left out. */

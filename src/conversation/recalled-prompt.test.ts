@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { Event } from '../core/event.ts';
-import { messagesOf } from '../core/prompt.ts';
 import type { CallState } from '../core/state.ts';
 import {
   callStarted,
@@ -17,6 +16,7 @@ import {
   wayTo,
 } from '../core/test-support/events.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
+import { messagesOf } from '../models/prompt.ts';
 import { fromFirstUser, promptFrom } from './recalled-prompt.ts';
 import { spokenIn } from './run-view.ts';
 

@@ -5,9 +5,9 @@
 import type { JsonObject } from '../core/json.ts';
 import { toJson } from '../core/json.ts';
 import type { Message, ModelOutput } from '../core/message.ts';
-import { acceptable, cancelledText, declinedText } from '../core/prompt.ts';
 import { modelMessagesFromUi } from '../models/ai-sdk.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
+import { acceptable, cancelledText, declinedText } from '../models/prompt.ts';
 import { isObject, isToolPart, notesOf, toolNameOf, type UiPart } from './ui-parts.ts';
 
 /** What is known of the calls while messages are converted, by the id that they have in the prompt. */

@@ -5,10 +5,10 @@
 import { everyCall } from '../core/below.ts';
 import type { StepContent } from '../core/event.ts';
 import type { JsonObject } from '../core/json.ts';
-import { isUnentered } from '../core/prompt.ts';
 import type { Call, Run, Step } from '../core/state.ts';
 import type { MessageKey, MessageRow } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
+import { isUnentered } from '../models/prompt.ts';
 import { dataUrl, uiMessagesFrom } from './input-view.ts';
 import { type CallNotes, type Denial, type UiPart, withNotes } from './ui-parts.ts';
 

@@ -12,13 +12,11 @@ import type { Claim, Event, RunError } from './event.ts';
 import { executeCall } from './execute.ts';
 import { gateResponse } from './gate.ts';
 import type { RunLog } from './log.ts';
-import type { ModelRequest, ModelResponse, ResponseDelta, ToolDescription } from './model.ts';
+import type { ModelResponse, ResponseDelta } from './model.ts';
 import { failure, isMine, movesBelow, next } from './next.ts';
-import { activeTools, type Delegate, type Parts } from './parts.ts';
-import { messagesOf } from './prompt.ts';
+import type { Delegate, Parts } from './parts.ts';
 import { type Call, lastStep, openCalls, type Run, type Step } from './state.ts';
 import { stalling } from './takeover.ts';
-import type { Tool } from './tool.ts';
 
 /** Moves the run as far as `parts.me` may. Rejects only when the store fails. */
 export async function drive(log: RunLog, parts: Parts): Promise<void> {
@@ -185,8 +183,8 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
     // What is returned here without being awaited is no failure of the model.
     if (step.index > 0 && (await parts.shouldStop?.(log.run))) return settle(leave('run-stopped'));
     if (!mayPerform(log, step.claim, parts)) return settle(release, false);
-    const request = await requestOf(log.run, parts, abortSignal, (delta) => log.pass(renamed(delta, ids)));
-    response = await parts.model.call(request);
+    const onDelta = (delta: ResponseDelta): void => log.pass(renamed(delta, ids));
+    response = await parts.model.call({ ...(await parts.requestOf(log.run)), abortSignal, onDelta });
   } catch (thrown) {
     return failWith(thrown);
   }
@@ -201,62 +199,6 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
     if (isOfStore && (log.stored || firstIdOf(runId) !== runId)) throw thrown;
     await failWith(thrown);
   }
-}
-
-async function requestOf(
-  run: Run,
-  parts: Parts,
-  abortSignal: AbortSignal,
-  onDelta: (delta: ResponseDelta) => void,
-): Promise<ModelRequest> {
-  const { options, instructions } = parts;
-  return {
-    messages: messagesOf(run, parts.history),
-    instructions,
-    tools: await toolsOffered(parts, run.steps.length - 1),
-    toolChoice: toolChoiceOf(parts),
-    settings: options.modelSettings,
-    providerOptions: options.providerOptions,
-    outputSchema: options.outputSchema,
-    maxRetries: options.maxRetries,
-    abortSignal,
-    onDelta,
-  };
-}
-
-/** Tools that the provider runs without asking are not offered while a policy could hold them. */
-async function toolsOffered(parts: Parts, step: number): Promise<ToolDescription[]> {
-  const { holdEverything, functions } = parts.policies;
-  const isPoliced = (tool: Tool): boolean =>
-    holdEverything ||
-    (tool.requireApproval === undefined ? functions.length > 0 : tool.requireApproval !== false);
-  const runsUnasked = ({ provider }: Tool): boolean => provider?.executed === true && !provider.asksFirst;
-  return Promise.all(
-    [...activeTools(parts, step).values()]
-      .filter(({ tool }) => !(runsUnasked(tool) && isPoliced(tool)))
-      .map(({ tool }) => describe(tool)),
-  );
-}
-
-async function describe(tool: Tool): Promise<ToolDescription> {
-  return {
-    name: tool.id,
-    description: tool.description,
-    inputSchema: tool.provider ? {} : await tool.inputJsonSchema(),
-    strict: tool.strict,
-    providerOptions: tool.providerOptions,
-    inputExamples: tool.inputExamples,
-    provider: tool.provider?.tool,
-  };
-}
-
-function toolChoiceOf({ options, tools }: Parts): ModelRequest['toolChoice'] {
-  const choice = options.toolChoice;
-  if (typeof choice !== 'object') return choice;
-  const named = [...tools.values()].find(
-    ({ tool, alias }) => choice.toolName === tool.id || choice.toolName === alias,
-  );
-  return { type: 'tool', toolName: named?.tool.id ?? choice.toolName };
 }
 
 function renamed(delta: ResponseDelta, ids: CallIds): ResponseDelta {

@@ -9,7 +9,6 @@ import { type Json, sameJson, toJson } from './json.ts';
 import type { Passing } from './log.ts';
 import type { ModelOutput } from './message.ts';
 import type { Execution, NamedTool, ToolHookContext } from './parts.ts';
-import { messagesOf } from './prompt.ts';
 import { validate } from './schema.ts';
 import type { Call } from './state.ts';
 import { mayAutoResume, type Tool, type ToolContext, type ToolWriter } from './tool.ts';
@@ -226,7 +225,7 @@ function toolContext(
       resourceId,
       resumeData,
       get messages() {
-        return messagesOf({ ...run, steps: run.steps.slice(0, call.request.step) }, parts.history);
+        return parts.messagesOf({ ...run, steps: run.steps.slice(0, call.request.step) });
       },
       async suspend(payload) {
         if (suspension.asked) return;

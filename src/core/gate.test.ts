@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { messagesOf } from '../models/prompt.ts';
 import { checkPrompt } from '../testing/check-prompt.ts';
 import { callIds } from './call-ids.ts';
 import type { CallRequested, Event, StepFinished } from './event.ts';
@@ -6,7 +7,6 @@ import { gateResponse } from './gate.ts';
 import { canonicalJson, fingerprint, type Json, sha256 } from './json.ts';
 import type { ResponsePart } from './model.ts';
 import type { Parts } from './parts.ts';
-import { messagesOf } from './prompt.ts';
 import { fold } from './run.ts';
 import type { Run } from './state.ts';
 import { runOf, runStarted, stepStarted } from './test-support/events.ts';

@@ -9,7 +9,6 @@ import { canonicalJson, isTooDeep, type Json, type JsonObject, sameJson, toJson 
 import type { ModelResponse, ResponsePart } from './model.ts';
 import { activeTools, type NamedTool, type Parts } from './parts.ts';
 import { isHeld } from './policy.ts';
-import { messagesOf } from './prompt.ts';
 import { validate } from './schema.ts';
 import type { Run } from './state.ts';
 
@@ -114,7 +113,7 @@ async function judge(
   }
   const { runId } = run.started;
   const held = await isHeld(
-    { ...named, runId, toolCallId, messages: () => messagesOf(run, parts.history), input, args },
+    { ...named, runId, toolCallId, messages: () => parts.messagesOf(run), input, args },
     parts.policies,
     parts.context,
     parts.workspace,

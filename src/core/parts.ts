@@ -4,7 +4,7 @@ import type { Holder, RunStarted, StoredOptions } from './event.ts';
 import type { Sha256 } from './json.ts';
 import type { Clock, Passing } from './log.ts';
 import type { Message } from './message.ts';
-import type { Model } from './model.ts';
+import type { Model, ModelRequest } from './model.ts';
 import type { Policies } from './policy.ts';
 import type { Call, Run } from './state.ts';
 import type { Tool } from './tool.ts';
@@ -80,9 +80,16 @@ export interface Limits {
   readonly result: number;
 }
 
+/** A model request without what only the loop has. */
+export type StepRequest = Omit<ModelRequest, 'abortSignal' | 'onDelta'>;
+
 export interface Parts {
   readonly me: Holder;
   readonly model: Model;
+  /** The prompt so far: what was said before the run, its input, and what it added. Each call has one result (invariant 6). */
+  messagesOf(run: Run): readonly Message[];
+  /** What the model is asked in the run's last step. */
+  requestOf(run: Run): Promise<StepRequest>;
   /** By id. */
   readonly tools: ReadonlyMap<string, NamedTool>;
   readonly instructions: string | undefined;
@@ -110,7 +117,10 @@ export interface Parts {
 }
 
 /** The tools that a step may call: the active ones, named by id or alias. */
-export function activeTools({ options, tools }: Parts, step: number): Map<string, NamedTool> {
+export function activeTools(
+  { options, tools }: Pick<Parts, 'options' | 'tools'>,
+  step: number,
+): Map<string, NamedTool> {
   const active = options.activeTools;
   return new Map(
     [...tools].filter(([id, { alias, onlyFirst }]) =>

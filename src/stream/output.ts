@@ -3,7 +3,7 @@ import type { CountersignError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Message } from '../core/message.ts';
 import { totalUsage } from '../core/next.ts';
-import { messagesOf } from '../core/prompt.ts';
+import type { Run } from '../core/state.ts';
 import { objectOf } from './answer.ts';
 import type { Readable } from './buffer.ts';
 import type { Chunk, FinishReason, StepResult, ToolCallChunk, ToolResultChunk } from './chunk.ts';
@@ -97,8 +97,11 @@ export type AgentOutput<Object = unknown> = Collected &
       }
   );
 
+/** A run as the messages of a prompt. */
+type MessagesOf = (run: Run) => readonly Message[];
+
 /** A leg as a stream. */
-export function streamOf<Object = unknown>(leg: Leg): AgentStream<Object> {
+export function streamOf<Object = unknown>(leg: Leg, messagesOf: MessagesOf): AgentStream<Object> {
   let object: Promise<unknown> | undefined;
   const after = async <T>(select: (end: LegEnd) => T): Promise<T> => select(await leg.ended);
   return {
@@ -169,7 +172,10 @@ export function streamOf<Object = unknown>(leg: Leg): AgentStream<Object> {
  * A leg collected. Rejects when the run failed before anything of it was stored: then there is nothing to go on; and
  * with `invalid-object` when its answer is not the object that was asked for.
  */
-export async function outputOf<Object = unknown>(leg: Leg): Promise<AgentOutput<Object>> {
+export async function outputOf<Object = unknown>(
+  leg: Leg,
+  messagesOf: MessagesOf,
+): Promise<AgentOutput<Object>> {
   const { run, finishReason, error, decided } = await leg.ended;
   if (error && error.code !== 'run-stalled') throw error;
   const object = await objectOf(run, leg.answer);

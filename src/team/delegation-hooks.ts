@@ -3,7 +3,6 @@ import { messageOf } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type { Message, MessageInput } from '../core/message.ts';
 import type { Execution } from '../core/parts.ts';
-import { messagesOf } from '../core/prompt.ts';
 import type { Run } from '../core/state.ts';
 import { toMessages } from '../models/to-messages.ts';
 
@@ -170,7 +169,7 @@ function contextOf({ key, execution, prompt }: Delegated): DelegationContext {
     threadId,
     resourceId,
     iteration: call.request.step,
-    messages: messagesOf({ ...run, steps: run.steps.filter((step) => step.index < call.request.step) }),
+    messages: execution.parts.messagesOf({ ...run, steps: run.steps.slice(0, call.request.step) }),
   };
 }
 

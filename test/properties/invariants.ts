@@ -2,8 +2,8 @@
 import { deepStrictEqual, fail, ok, strictEqual } from 'node:assert/strict';
 import type { CallDecided, Event } from '../../src/core/event.ts';
 import { type Head, headOf, next, riders } from '../../src/core/next.ts';
-import { messagesOf } from '../../src/core/prompt.ts';
 import { type CallState, lastStep, openCalls, type Run } from '../../src/core/state.ts';
+import { messagesOf } from '../../src/models/prompt.ts';
 import { checkPrompt } from '../../src/testing/check-prompt.ts';
 import { type Answered, holders, type World } from './world.ts';
 

@@ -1,5 +1,7 @@
 /** What a leg brings, and a model port that answers by a script: for tests of the loop. */
 import { setImmediate as immediate } from 'node:timers/promises';
+import { messagesOf } from '../../models/prompt.ts';
+import { requestOf } from '../../models/request.ts';
 import { RequestContext } from '../context.ts';
 import { type Json, sha256 } from '../json.ts';
 import type { Clock } from '../log.ts';
@@ -52,7 +54,10 @@ export interface TestParts extends Parts {
 
 export function partsOf(tools: readonly Tool[], over: Partial<Parts> = {}): TestParts {
   const warnings: string[] = [];
-  return {
+  const history = over.history ?? [];
+  const parts: TestParts = {
+    messagesOf: (run) => messagesOf(run, history),
+    requestOf: (run) => requestOf(run, parts),
     me,
     model: scriptedPort([]),
     tools: namedTools(tools),
@@ -72,6 +77,7 @@ export function partsOf(tools: readonly Tool[], over: Partial<Parts> = {}): Test
     warn: (message) => warnings.push(message),
     ...over,
   };
+  return parts;
 }
 
 /** A call as a model writes it. */
@@ -125,7 +131,7 @@ export function held<T = void>(): {
 /** Waits turn by turn of the event loop, without a clock, for what must come true. */
 export async function until(isTrue: () => unknown): Promise<void> {
   for (let turns = 0; !isTrue(); turns++) {
-    if (turns === 1000) throw new Error('It never comes true.');
+    if (turns === 100_000) throw new Error('It never comes true.');
     await turn();
   }
 }

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { checkPrompt } from '../testing/check-prompt.ts';
-import type { CallRequested, Event } from './event.ts';
-import type { Message } from './message.ts';
-import { messagesOf, modelOutputOf } from './prompt.ts';
-import type { Run } from './state.ts';
+import type { CallRequested, Event } from '../core/event.ts';
+import type { Message } from '../core/message.ts';
+import type { Run } from '../core/state.ts';
 import {
   asking,
   callIs,
@@ -21,7 +19,9 @@ import {
   stepFinished,
   stepStarted,
   suspended,
-} from './test-support/events.ts';
+} from '../core/test-support/events.ts';
+import { checkPrompt } from '../testing/check-prompt.ts';
+import { messagesOf, modelOutputOf } from './prompt.ts';
 
 /** Each way in which a call can be settled: how it was asked for, and what happened. */
 const settledWays: Record<string, (id: string) => [CallRequested, ...Event[]]> = {

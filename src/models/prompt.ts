@@ -2,10 +2,10 @@
  * The prompt of the next model call, from the events alone: the input, then each step with one result for each of
  * its calls, in order (invariant 6).
  */
-import type { StepContent } from './event.ts';
-import type { JsonObject } from './json.ts';
-import type { Message, ModelOutput } from './message.ts';
-import { type Call, lastDecision, type Run, type Step } from './state.ts';
+import type { StepContent } from '../core/event.ts';
+import type { JsonObject } from '../core/json.ts';
+import type { Message, ModelOutput } from '../core/message.ts';
+import { type Call, lastDecision, type Run, type Step } from '../core/state.ts';
 
 /** What was said before, the run's input and what it added. Calls that still wait have no result yet. */
 export function messagesOf(run: Run, history: readonly Message[] = []): Message[] {

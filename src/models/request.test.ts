@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { drive } from './drive.ts';
-import { begin, done, partsFor, tool } from './test-support/drive.ts';
-import { runStarted } from './test-support/events.ts';
-import type { Tool } from './tool.ts';
+import { drive } from '../core/drive.ts';
+import { begin, done, partsFor, tool } from '../core/test-support/drive.ts';
+import { runStarted } from '../core/test-support/events.ts';
+import type { Tool } from '../core/tool.ts';
 
 describe('the model', () => {
   test('is told of the tools, the settings and the choice', async () => {
