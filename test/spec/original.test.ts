@@ -1,6 +1,6 @@
 /** The specification's page itself: each of its examples is accounted for, kept as it is, and type-checks. */
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -21,6 +21,13 @@ function blockOf(example: Example): string {
   const found = blocks.filter((block) => block.includes(example.mark));
   expect(found, `the mark of "${example.name}" stands in one example`).toHaveLength(1);
   return found[0] ?? '';
+}
+
+/** The examples that a file of tests executes on each store: named where they are, or in its constant `examples`. */
+function executedOnEachStore(text: string): string[] {
+  return [...text.matchAll(/(?:\bonEachStore\(\s*|\bconst examples = )('[^']*'|\[[^\]]*\])/g)].flatMap(
+    ([, names = '']) => [...names.matchAll(/'([^']*)'/g)].map(([, name = '']) => name),
+  );
 }
 
 /** The modules to check: each alternative of each example, with the example that it goes on from. */
@@ -93,6 +100,14 @@ describe.skipIf(!isThere)(title, () => {
       .replaceAll('stream', 'flow')
       .replaceAll('defaultOptions', 'options');
     expect(missingLines(blockOf(example), changed)).not.toEqual([]);
+  });
+
+  test('each example is executed on each store', () => {
+    const folder = join(root, 'test/spec');
+    const executed = readdirSync(folder)
+      .filter((file) => file.endsWith('.test.ts'))
+      .flatMap((file) => executedOnEachStore(readFileSync(join(folder, file), 'utf8')));
+    expect(examples.filter(({ name }) => !executed.includes(name))).toEqual([]);
   });
 
   test('alternatives are taken apart', () => {
