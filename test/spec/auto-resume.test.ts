@@ -1,13 +1,23 @@
 /** Specification, auto-resume: the next message of the conversation answers what a tool asked. */
-import { Agent, createTool, Memory } from 'countersign';
+import { type Agent, createTool, Memory } from 'countersign';
 import { type ScriptedModel, scriptedModel } from 'countersign/testing';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { z } from 'zod';
-import { hushWarnings, type Network, network, type Terminal, terminal } from './harness.ts';
+import { type AgentClass, onEachStore } from './each-store.ts';
+import {
+  hushWarnings,
+  type Network,
+  network,
+  promptOf,
+  suspensionsOf,
+  type Terminal,
+  terminal,
+} from './harness.ts';
 
 hushWarnings();
 
 interface Free extends Pick<Terminal, 'process' | 'console'>, Pick<Network, 'fetch'> {
+  readonly Agent: AgentClass;
   readonly model: ScriptedModel;
 }
 
@@ -26,7 +36,7 @@ function weatherModel(): ScriptedModel {
   });
 }
 
-function agentOf({ model, fetch }: Pick<Free, 'model' | 'fetch'>): Agent {
+function agentOf({ Agent, model, fetch }: Pick<Free, 'Agent' | 'model' | 'fetch'>): Agent {
   const weatherTool = createTool({
     id: 'weather-tool',
     description: 'Fetches weather for a city',
@@ -71,8 +81,8 @@ function agentOf({ model, fetch }: Pick<Free, 'model' | 'fetch'>): Agent {
   return agent;
 }
 
-async function conversation({ model, fetch, process, console }: Free): Promise<Agent> {
-  const agent = agentOf({ model, fetch });
+async function conversation({ Agent, model, fetch, process, console }: Free): Promise<void> {
+  const agent = agentOf({ Agent, model, fetch });
   const stream = await agent.stream("What's the weather like?");
 
   for await (const chunk of stream.fullStream) {
@@ -86,22 +96,22 @@ async function conversation({ model, fetch, process, console }: Free): Promise<A
   for await (const chunk of resumedStream.textStream) {
     process.stdout.write(chunk);
   }
-  return agent;
 }
 
-test('the conversation goes as it is printed, by stream', async () => {
+const examples = ['auto-resume agent', 'auto-resume tool', 'auto-resume conversation'] as const;
+
+onEachStore(examples, 'the conversation goes as it is printed, by stream', async ({ Agent }) => {
   const screen = terminal();
   const { fetch, asked } = network('☀️ +72°F');
-  const agent = await conversation({ ...screen, fetch, model: weatherModel() });
+  await conversation({ ...screen, Agent, fetch, model: weatherModel() });
   expect(screen.logged).toEqual([[{ message: 'What city do you want to know the weather for?' }]]);
   expect(screen.printed()).toBe('The weather in San Francisco is: San Francisco: ☀️ +72°F');
   expect(asked).toEqual(['https://wttr.in/San Francisco?format=3']);
-  expect((await agent.listSuspendedRuns({ status: 'all' })).runs).toEqual([]);
 });
 
-test('and by generate', async () => {
+onEachStore(examples, 'and by generate', async ({ Agent }) => {
   const { fetch, asked } = network('☀️ +72°F');
-  const agent = agentOf({ model: weatherModel(), fetch });
+  const agent = agentOf({ Agent, model: weatherModel(), fetch });
   const first = await agent.generate("What's the weather like?");
   expect(first.suspendPayload?.suspendPayload).toEqual({
     message: 'What city do you want to know the weather for?',
@@ -109,9 +119,22 @@ test('and by generate', async () => {
   const second = await agent.generate('San Francisco');
   expect(second.text).toBe('The weather in San Francisco is: San Francisco: ☀️ +72°F');
   expect(asked).toHaveLength(1);
-  expect((await agent.listSuspendedRuns({ status: 'all' })).runs).toEqual([]);
   await expect(agent.resumeGenerate({ city: 'Rome' }, { runId: first.runId })).rejects.toMatchObject({
     code: 'already-decided',
   });
   expect(asked).toHaveLength(1);
+});
+
+onEachStore('auto-resume tool', 'goes on with the city that it was given by hand', async ({ Agent }) => {
+  const { fetch, asked } = network('+72°F');
+  const model = weatherModel();
+  const agent = agentOf({ Agent, model, fetch });
+  const stream = await agent.stream("What's the weather like?");
+  expect(await suspensionsOf(stream)).toEqual([
+    { message: 'What city do you want to know the weather for?' },
+  ]);
+  const resumed = await agent.resumeStream({ city: 'Rome' }, { runId: stream.runId });
+  expect(await resumed.finishReason).toBe('stop');
+  expect(asked).toEqual(['https://wttr.in/Rome?format=3']);
+  expect(promptOf(model, 1)).toContain('Rome: +72°F');
 });

@@ -1,8 +1,16 @@
 /** Specification, conditional approval: a function decides call by call, and what is unclear is held. */
-import { Agent, type AgentStream, createTool, type PolicyCall, RequestContext } from 'countersign';
+import {
+  type Agent,
+  type AgentStream,
+  Agent as BareAgent,
+  createTool,
+  type PolicyCall,
+  RequestContext,
+} from 'countersign';
 import { type ScriptedCall, scriptedModel } from 'countersign/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { type AgentClass, onEachStore } from './each-store.ts';
 import { hushWarnings } from './harness.ts';
 
 hushWarnings();
@@ -20,7 +28,12 @@ const calls: readonly ScriptedCall[] = [
   { toolName: 'delete_index', args: { id: 'i-1' } },
 ];
 
-function recordAgent({ requireApproval }: { requireApproval?: boolean } = {}) {
+interface Wanted {
+  readonly requireApproval?: boolean;
+  readonly Agent?: AgentClass;
+}
+
+function recordAgent({ requireApproval, Agent = BareAgent }: Wanted = {}) {
   const ran: string[] = [];
   const found = Promise.withResolvers<void>();
   const recordTool = (id: string) =>
@@ -53,8 +66,8 @@ async function heldBy(stream: AgentStream): Promise<string[]> {
 }
 
 describe('requireToolApproval as a function', () => {
-  test('holds the calls that it names, and lets the others run at once', async () => {
-    const { agent, ran } = recordAgent();
+  onEachStore('conditional approval', 'holds the calls that it names, and no others', async (kit) => {
+    const { agent, ran } = recordAgent(kit);
     const stream = await cleanUp({ agent });
     expect(await heldBy(stream)).toEqual(['delete_record', 'delete_index']);
     expect(ran).toEqual(['find_records r-1']);

@@ -1,26 +1,19 @@
 /**
- * Every TypeScript example of the specification: where it is executed, or why it is not. `original.test.ts` holds
- * this list against the page itself.
+ * Every TypeScript example of the specification, and where it is executed. `original.test.ts` holds this list against
+ * the page itself.
  */
 
 export interface Example {
   readonly name: string;
   /** A line that this example alone has. */
   readonly mark: string;
-  /** The file of this folder that holds the example's code. Not given: it is not executed here. */
-  readonly executedIn?: string;
-  /** Why it is not executed here. */
-  readonly notExecuted?: string;
-  /** Why it is not type-checked. */
-  readonly notChecked?: string;
+  /** The file of this folder that holds the example's code. */
+  readonly executedIn: string;
   /** The example whose names this one uses: both are checked as one. */
   readonly continues?: string;
 }
 
-const memory = 'Memory and autoResumeSuspendedTools come with the conversations issue.';
-const team = 'Supervisors and sub-agents come with the teams issue.';
-
-export const examples: readonly Example[] = [
+const list = [
   { name: 'quickstart', mark: "id: 'delete-record',", executedIn: 'quickstart.test.ts' },
   {
     name: 'request approval',
@@ -57,29 +50,38 @@ export const examples: readonly Example[] = [
   { name: 'tool-level flow', mark: 'const handleApproval = async () => {', executedIn: 'tool-level.test.ts' },
   { name: 'approval by suspend', mark: "id: 'test-tool-b',", executedIn: 'suspend-approval.test.ts' },
   { name: 'resume flow', mark: 'const handleResume = async () => {', executedIn: 'suspend-approval.test.ts' },
+  { name: 'auto-resume agent', mark: 'autoResumeSuspendedTools: true,', executedIn: 'auto-resume.test.ts' },
+  { name: 'auto-resume tool', mark: "id: 'weather-tool',", executedIn: 'auto-resume.test.ts' },
   {
-    name: 'auto-resume agent',
-    mark: 'autoResumeSuspendedTools: true,',
-    notExecuted: memory,
-    notChecked: memory,
+    name: 'auto-resume conversation',
+    mark: "await agent.stream('San Francisco')",
+    executedIn: 'auto-resume.test.ts',
   },
-  { name: 'auto-resume tool', mark: "id: 'weather-tool',", executedIn: 'suspend.test.ts' },
-  { name: 'auto-resume conversation', mark: "await agent.stream('San Francisco')", notExecuted: memory },
   { name: 'after a restart', mark: "threadId: 'thread-123',", executedIn: 'restart.test.ts' },
-  { name: 'supervisor', mark: 'agents: { dataAgent },', notExecuted: team, notChecked: `${team} ${memory}` },
-  { name: 'supervised tool', mark: "id: 'conditional-operation',", executedIn: 'suspend.test.ts' },
+  { name: 'supervisor', mark: 'agents: { dataAgent },', executedIn: 'supervisor.test.ts' },
+  { name: 'supervised tool', mark: "id: 'conditional-operation',", executedIn: 'supervisor.test.ts' },
   {
     name: 'supervisor resume',
     mark: 'const resumeStream = await supervisorAgent.resumeStream(',
-    notExecuted: team,
+    executedIn: 'supervisor.test.ts',
   },
-  { name: 'supervisor generate', mark: 'await supervisorAgent.generate(', notExecuted: team },
-];
+  {
+    name: 'supervisor generate',
+    mark: 'await supervisorAgent.generate(',
+    executedIn: 'supervisor.test.ts',
+  },
+] as const satisfies readonly Example[];
+
+export type ExampleName = (typeof list)[number]['name'];
+
+export const examples: readonly (Example & { readonly name: ExampleName })[] = list;
 
 /** Names that the examples use and do not declare, as they are meant. */
 export const freeNames: Readonly<Record<string, string>> = {
   z: "import { z } from 'zod';",
   createTool: "import { createTool } from 'countersign';",
+  database:
+    'declare const database: { findUser(id: string): Promise<{ id: string; name: string; email: string }> };',
   db: 'declare const db: { delete(id: string): Promise<void> };',
   fetchWeather: 'declare function fetchWeather(location: string): Promise<{ weather: string }>;',
   performOperation: 'declare function performOperation(operation: string): Promise<{ done: boolean }>;',
@@ -87,6 +89,7 @@ export const freeNames: Readonly<Record<string, string>> = {
     'declare function showApprovalDialog(shown: { toolName: string; args: unknown; fingerprint: string }): Promise<boolean>;',
   issueRefundTool: "declare const issueRefundTool: import('countersign').Tool;",
   deleteRecordTool: "declare const deleteRecordTool: import('countersign').Tool;",
+  weatherTool: "declare const weatherTool: import('countersign').Tool;",
   agent: "declare const agent: import('countersign').Agent;",
   supervisorAgent: "declare const supervisorAgent: import('countersign').Agent;",
   stream: "declare const stream: import('countersign').AgentStream;",

@@ -1,17 +1,19 @@
 /** The specification's two examples on binding approvals to arguments, with what they leave free as parameters. */
-import { Agent, createTool, type ModelInput, type Tool } from 'countersign';
+import { createTool, type ModelInput, type Tool } from 'countersign';
 import { z } from 'zod';
+import type { AgentClass } from './each-store.ts';
 
 export type Dialog = (shown: { toolName: string; args: unknown; fingerprint: string }) => Promise<boolean>;
 
 export interface Free {
+  readonly Agent: AgentClass;
   readonly model: ModelInput;
   readonly issueRefundTool: Tool;
   readonly deleteRecordTool: Tool;
   readonly showApprovalDialog: Dialog;
 }
 
-export function approvalBound({ model, issueRefundTool, deleteRecordTool, showApprovalDialog }: Free) {
+export function approvalBound({ Agent, model, issueRefundTool, deleteRecordTool, showApprovalDialog }: Free) {
   // Good enough here; the product's own `fingerprint()` is what it says: a stable hash.
   function actionFingerprint(toolName: string, args: unknown) {
     const payload = JSON.stringify({ toolName, args });

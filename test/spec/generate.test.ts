@@ -1,8 +1,9 @@
 /** Specification, approval with generate(): it returns when a person must act, and again when the run has ended. */
-import { Agent, createTool } from 'countersign';
+import { type Agent, Agent as BareAgent, createTool } from 'countersign';
 import { type ScriptedCall, scriptedModel } from 'countersign/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { type AgentClass, onEachStore } from './each-store.ts';
 import { hushWarnings, promptOf, type Terminal, terminal } from './harness.ts';
 
 hushWarnings();
@@ -47,7 +48,7 @@ async function findDeclined({ agent, console }: Free) {
 
 const find = (name: string): ScriptedCall => ({ toolName: 'find-user', args: { name } });
 
-function userAgent(calls: readonly ScriptedCall[]) {
+function userAgent(calls: readonly ScriptedCall[], Agent: AgentClass = BareAgent) {
   const found: string[] = [];
   const findUser = createTool({
     id: 'find-user',
@@ -62,8 +63,8 @@ function userAgent(calls: readonly ScriptedCall[]) {
 }
 
 describe('generate() with a held call', () => {
-  test('says what waits, and its approval returns the final result', async () => {
-    const { agent, found, model } = userAgent([find('John')]);
+  onEachStore('generate', 'says what waits, and its approval returns the final result', async ({ Agent }) => {
+    const { agent, found, model } = userAgent([find('John')], Agent);
     const { console, logged } = terminal();
     const output = await findApproved({ agent, console });
     expect(output).toMatchObject({
@@ -81,8 +82,8 @@ describe('generate() with a held call', () => {
     expect(promptOf(model, 1)).toContain('john@example.com');
   });
 
-  test('its decline runs nothing, and the model goes on', async () => {
-    const { agent, found, model } = userAgent([find('John')]);
+  onEachStore('generate', 'its decline runs nothing, and the model goes on', async ({ Agent }) => {
+    const { agent, found, model } = userAgent([find('John')], Agent);
     const { result } = await findDeclined({ agent, console: terminal().console });
     expect(result).toMatchObject({ finishReason: 'stop', text: 'That is all.' });
     expect(found).toEqual([]);

@@ -31,7 +31,7 @@ export function alternatives(block: string): string[] {
 
 /** The one change that the page's code needs. */
 export function withOurImports(block: string): string {
-  return block.replaceAll(/(from\s+)'@mastra\/core\/(?:agent|tools)'/g, "$1'countersign'");
+  return block.replaceAll(/(from\s+)'@mastra\/(?:core\/(?:agent|tools)|memory)'/g, "$1'countersign'");
 }
 
 /** A module that a compiler can check: the free names that the code uses, then the code. */

@@ -1,14 +1,9 @@
 /** Specification, quickstart and approval before execution: one call is held, a person decides, it runs once. */
-import {
-  type AgentConfig,
-  type AgentStream,
-  Agent as CountersignAgent,
-  createTool,
-  type Tool,
-} from 'countersign';
+import { type Agent, type AgentConfig, type AgentStream, createTool, type Tool } from 'countersign';
 import { type ScriptedModel, scriptedModel } from 'countersign/testing';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { z } from 'zod';
+import { type AgentClass, type Kit, onEachStore } from './each-store.ts';
 import { type Database, hushWarnings, promptOf, type Terminal, terminal } from './harness.ts';
 
 hushWarnings();
@@ -16,16 +11,15 @@ hushWarnings();
 interface Free extends Pick<Terminal, 'process'> {
   readonly db: Database;
   readonly model: ScriptedModel;
-  /** Another class of agents than ours, to give the example's one tool a neighbour. */
-  readonly Agent?: typeof CountersignAgent;
+  readonly Agent: AgentClass;
 }
 
 interface Run {
-  readonly agent: CountersignAgent;
+  readonly agent: Agent;
   readonly stream: AgentStream;
 }
 
-async function quickstart({ db, model, process, Agent = CountersignAgent }: Free): Promise<Run> {
+async function quickstart({ db, model, process, Agent }: Free): Promise<Run> {
   const deleteTool = createTool({
     id: 'delete-record',
     description: 'Delete a record by ID',
@@ -57,8 +51,8 @@ async function quickstart({ db, model, process, Agent = CountersignAgent }: Free
 }
 
 /** Agents that have one tool more than they are made with. */
-function agentsWith(countTool: Tool): typeof CountersignAgent {
-  return class extends CountersignAgent {
+function agentsWith(countTool: Tool, Agent: AgentClass): AgentClass {
+  return class extends Agent {
     constructor(config: AgentConfig) {
       super({ ...config, tools: { ...config.tools, countTool } });
     }
@@ -68,23 +62,32 @@ function agentsWith(countTool: Tool): typeof CountersignAgent {
 const deletion = { toolName: 'delete-record', args: { id: 'abc-123' } };
 
 describe('the quickstart', () => {
-  test('deletes once and prints the answer once', async () => {
+  onEachStore('quickstart', 'deletes once and prints the answer once', async ({ Agent }) => {
     const deleted: string[] = [];
     const { process, printed } = terminal();
     const model = scriptedModel([{ text: 'Let me see. ', calls: [deletion] }, 'The record is gone.']);
     const db: Database = { delete: async (id) => void deleted.push(id) };
-    const { agent } = await quickstart({ db, model, process });
+    const { agent, stream } = await quickstart({ db, model, process, Agent });
     expect(deleted).toEqual(['abc-123']);
     expect(printed()).toBe('The record is gone.');
     expect(model.calls).toHaveLength(2);
     expect(promptOf(model, 1)).toContain('"deleted":true');
-    expect((await agent.listSuspendedRuns({ status: 'all' })).total).toBe(0);
+    await expect(agent.approveToolCall({ runId: stream.runId })).rejects.toMatchObject({
+      code: 'already-decided',
+    });
+    expect(deleted).toHaveLength(1);
   });
 
-  test.each([
+  const orders: [string, string[]][] = [
     ['before', ['count-records', 'delete-record']],
     ['after', ['delete-record', 'count-records']],
-  ])('prints the answer once beside a slow free neighbour, called %s it', async (_, order) => {
+  ];
+  for (const [place, order] of orders) {
+    const what = `prints the answer once beside a slow free neighbour, called ${place} it`;
+    onEachStore('quickstart', what, (kit) => besideNeighbour(kit, order));
+  }
+
+  async function besideNeighbour({ Agent }: Kit, order: readonly string[]): Promise<void> {
     const deleted: string[] = [];
     const counted: string[] = [];
     const neighbourStarted = Promise.withResolvers<void>();
@@ -112,27 +115,16 @@ describe('the quickstart', () => {
     const calls = order.map((toolName) => (toolName === 'delete-record' ? deletion : { toolName }));
     const model = scriptedModel([{ calls }, 'Gone, and seven are left.']);
     const { process, printed } = terminal();
-    await quickstart({ db, model, process, Agent: agentsWith(countTool) });
+    await quickstart({ db, model, process, Agent: agentsWith(countTool, Agent) });
     expect(printed()).toBe('Gone, and seven are left.');
     expect(deleted).toEqual(['abc-123']);
     expect(counted).toEqual(['started', 'finished']);
     expect(model.calls).toHaveLength(2);
-  });
-
-  test('a second approval of the same call deletes nothing', async () => {
-    const deleted: string[] = [];
-    const model = scriptedModel([{ calls: [deletion] }, 'The record is gone.']);
-    const db: Database = { delete: async (id) => void deleted.push(id) };
-    const { agent, stream } = await quickstart({ db, model, process: terminal().process });
-    await expect(agent.approveToolCall({ runId: stream.runId })).rejects.toMatchObject({
-      code: 'already-decided',
-    });
-    expect(deleted).toEqual(['abc-123']);
-  });
+  }
 });
 
 interface FreeAgent extends Pick<Terminal, 'process' | 'console'> {
-  readonly agent: CountersignAgent;
+  readonly agent: Agent;
 }
 
 async function weatherApproved({ agent, process, console }: FreeAgent): Promise<void> {
@@ -168,7 +160,7 @@ async function weatherDeclined({ agent, process, console }: FreeAgent): Promise<
 }
 
 describe('requireToolApproval: true', () => {
-  const weatherAgent = (): { agent: CountersignAgent; asked: string[]; model: ScriptedModel } => {
+  const weatherAgent = ({ Agent }: Kit) => {
     const asked: string[] = [];
     const weather = createTool({
       id: 'get-weather',
@@ -184,11 +176,11 @@ describe('requireToolApproval: true', () => {
       { calls: [{ toolName: 'get-weather', args: { location: 'London' } }] },
       'So much for London.',
     ]);
-    return { agent: new CountersignAgent({ id: 'weather-agent', model, tools: { weather } }), asked, model };
+    return { agent: new Agent({ id: 'weather-agent', model, tools: { weather } }), asked, model };
   };
 
-  test('holds any call, and an approved one runs once', async () => {
-    const { agent, asked, model } = weatherAgent();
+  onEachStore('request approval', 'holds any call, and an approved one runs once', async (kit) => {
+    const { agent, asked, model } = weatherAgent(kit);
     const { process, console, printed, logged } = terminal();
     await weatherApproved({ agent, process, console });
     expect(logged).toEqual([
@@ -200,14 +192,13 @@ describe('requireToolApproval: true', () => {
     expect(promptOf(model, 1)).toContain('London: 15 degrees');
   });
 
-  test('a declined call does not run, and the model goes on', async () => {
-    const { agent, asked, model } = weatherAgent();
+  onEachStore('request approval', 'a declined call does not run, and the model goes on', async (kit) => {
+    const { agent, asked, model } = weatherAgent(kit);
     const { process, console, printed, logged } = terminal();
     await weatherDeclined({ agent, process, console });
     expect(logged).toHaveLength(2);
     expect(asked).toEqual([]);
     expect(printed()).toBe('So much for London.');
     expect(promptOf(model, 1)).not.toContain('15 degrees');
-    expect((await agent.listSuspendedRuns({ status: 'all' })).total).toBe(0);
   });
 });

@@ -1,11 +1,10 @@
 /** Specification, resuming after a restart: what waits is found in the store, by another process's agent. */
-import { Agent, Countersign, createTool, type RunOptions } from 'countersign';
-import { SQLiteStore } from 'countersign/sqlite';
+import { Agent, createTool, type RunOptions } from 'countersign';
 import { type Script, scriptedModel } from 'countersign/testing';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { z } from 'zod';
+import { type Kit, onEachStore } from './each-store.ts';
 import { promptOf, type Terminal, terminal } from './harness.ts';
-import { temporaryFile } from './temporary-file.ts';
 
 async function decideWhatWaits({
   agent,
@@ -33,8 +32,8 @@ async function decideWhatWaits({
   return { runs, run, toolCall };
 }
 
-/** An agent as a process has it: its own objects, its own handle on the file. `effects` outlives it. */
-function processOn(path: string, script: Script, effects: string[]) {
+/** An agent as a process has it: its own objects, its own handle on the store. `effects` outlives it. */
+function processOn(kit: Kit, script: Script, effects: string[]) {
   const deleteTool = createTool({
     id: 'delete-city',
     inputSchema: z.object({ name: z.string() }),
@@ -57,10 +56,7 @@ function processOn(path: string, script: Script, effects: string[]) {
   });
   const model = scriptedModel(script);
   const agent = new Agent({ id: 'city-agent', model, tools: { deleteTool, askTool } });
-  const storage = new SQLiteStore({ path });
-  onTestFinished(() => storage.close());
-  new Countersign({ agents: { agent }, storage });
-  return { agent, model, exit: () => storage.close() };
+  return { agent, model, exit: kit.openProcess([agent]).exit };
 }
 
 const conversation = (thread: string, resource: string): RunOptions => ({ memory: { thread, resource } });
@@ -69,10 +65,9 @@ const deletion = { calls: [{ toolName: 'delete-city', args: { name: 'Atlantis' }
 const addition = { calls: [{ toolName: 'add-city' }] };
 
 describe('after a restart', () => {
-  test('a held call is found by its thread and approved', async () => {
-    const path = temporaryFile('runs.db');
+  onEachStore('after a restart', 'a held call is found by its thread and approved', async (kit) => {
     const effects: string[] = [];
-    const first = processOn(path, [deletion, deletion], effects);
+    const first = processOn(kit, [deletion, deletion], effects);
     const { runId } = await first.agent.generate('Delete Atlantis', mine);
     // Another person's run on the same store is neither listed nor touched.
     const foreign = await first.agent.generate('Delete Atlantis', conversation('thread-999', 'user-1'));
@@ -80,7 +75,7 @@ describe('after a restart', () => {
     expect(before.runs.map((run) => run.runId)).toEqual([runId]);
     await first.exit();
 
-    const second = processOn(path, ['Atlantis is no more.'], effects);
+    const second = processOn(kit, ['Atlantis is no more.'], effects);
     const { console, process, printed, logged } = terminal();
     const { runs, toolCall } = await decideWhatWaits({ agent: second.agent, console, process });
     expect(runs).toHaveLength(1);
@@ -99,17 +94,17 @@ describe('after a restart', () => {
     expect(effects).toHaveLength(1);
     const left = await second.agent.listSuspendedRuns();
     expect(left.runs.map((run) => run.runId)).toEqual([foreign.runId]);
+    await second.agent.cancelRun({ runId: foreign.runId });
   });
 
-  test('a suspended call is found by its thread and resumed with the name that it asked for', async () => {
-    const path = temporaryFile('runs.db');
+  onEachStore('after a restart', 'a suspended call is found by its thread and resumed', async (kit) => {
     const effects: string[] = [];
-    const first = processOn(path, [addition], effects);
+    const first = processOn(kit, [addition], effects);
     const waiting = await first.agent.generate('Add a city', mine);
     expect(waiting.finishReason).toBe('suspended');
     await first.exit();
 
-    const second = processOn(path, ['It is on the map.'], effects);
+    const second = processOn(kit, ['It is on the map.'], effects);
     const { console, process, printed, logged } = terminal();
     const { run, toolCall } = await decideWhatWaits({ agent: second.agent, console, process });
     expect(run).toMatchObject({ runId: waiting.runId, threadId: 'thread-123', resourceId: 'user-456' });
@@ -120,25 +115,23 @@ describe('after a restart', () => {
     expect(promptOf(second.model, 0)).toContain('"added":"San Francisco"');
   });
 
-  test('a held call is declined: nothing happens, and the model goes on', async () => {
-    const path = temporaryFile('runs.db');
+  onEachStore('after a restart', 'a held call is declined: nothing happens', async (kit) => {
     const effects: string[] = [];
-    const first = processOn(path, [deletion], effects);
+    const first = processOn(kit, [deletion], effects);
     const { runId } = await first.agent.generate('Delete Atlantis', mine);
     await first.exit();
 
-    const second = processOn(path, ['Then it stays.'], effects);
+    const second = processOn(kit, ['Then it stays.'], effects);
     const declined = await second.agent.declineToolCallGenerate({ runId, reason: 'it is a nice place' });
     expect(declined.text).toBe('Then it stays.');
     expect(effects).toEqual([]);
     expect(promptOf(second.model, 0)).toContain('it is a nice place');
   });
 
-  test('the first process goes on living: one decision wins', async () => {
-    const path = temporaryFile('runs.db');
+  onEachStore('after a restart', 'the first process goes on living: one decision wins', async (kit) => {
     const effects: string[] = [];
-    const first = processOn(path, [deletion, 'Gone (1).'], effects);
-    const second = processOn(path, ['Gone (2).'], effects);
+    const first = processOn(kit, [deletion, 'Gone (1).'], effects);
+    const second = processOn(kit, ['Gone (2).'], effects);
     const { runId } = await first.agent.generate('Delete Atlantis', mine);
     const answers = await Promise.allSettled([
       first.agent.approveToolCallGenerate({ runId }),

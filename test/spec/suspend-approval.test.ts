@@ -1,7 +1,8 @@
 /** Specification, approval by suspend(): no flag anywhere, the tool itself asks before it acts. */
-import { Agent, createTool } from 'countersign';
+import { type Agent, Agent as BareAgent, createTool } from 'countersign';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { type AgentClass, onEachStore } from './each-store.ts';
 import {
   hushWarnings,
   modelFor,
@@ -72,15 +73,17 @@ describe('a tool that is approved from inside', () => {
     return { stream, handleResume };
   }
 
-  function toolBAgent() {
+  function toolBAgent(Agent: AgentClass = BareAgent) {
     const net = network('London: +15°C');
     const model = modelFor('test-tool-b', { location: 'London' });
     const agent = new Agent({ id: 'tool-b', model, tools: { testToolB: testToolBOf(net) } });
     return { agent, asked: net.asked, model };
   }
 
-  test('fetches nothing before the resume and once after it', async () => {
-    const { agent, asked, model } = toolBAgent();
+  const examples = ['approval by suspend', 'resume flow'] as const;
+
+  onEachStore(examples, 'fetches nothing before the resume and once after it', async ({ Agent }) => {
+    const { agent, asked, model } = toolBAgent(Agent);
     const { console, process, logged, printed } = terminal();
     const { handleResume } = await suspendThenResume({ agent, console, process });
     expect(logged).toEqual([[{ reason: 'Approval required.' }]]);

@@ -1,8 +1,9 @@
 /** Specification, tool-level approval: this one tool waits, with or without a policy of the run. */
-import { Agent, createTool } from 'countersign';
+import { type Agent, Agent as BareAgent, createTool } from 'countersign';
 import { scriptedModel } from 'countersign/testing';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { type AgentClass, onEachStore } from './each-store.ts';
 import { hushWarnings, type Network, network, promptOf, type Terminal, terminal } from './harness.ts';
 
 hushWarnings();
@@ -55,7 +56,7 @@ async function askThenDecide({
   return { stream, handleApproval };
 }
 
-function weatherAgent() {
+function weatherAgent(Agent: AgentClass = BareAgent) {
   const net = network('London: +15°C');
   const other: string[] = [];
   const freeTool = createTool({
@@ -70,8 +71,10 @@ function weatherAgent() {
 }
 
 describe('requireApproval: true on a tool', () => {
-  test('holds this tool only, and fetches once after the approval', async () => {
-    const { agent, asked, other, model } = weatherAgent();
+  const examples = ['tool-level approval', 'tool-level flow'] as const;
+
+  onEachStore(examples, 'holds this tool only, and fetches once after the approval', async ({ Agent }) => {
+    const { agent, asked, other, model } = weatherAgent(Agent);
     const { console, process, logged, printed } = terminal();
     const { handleApproval } = await askThenDecide({ agent, console, process });
     expect(logged).toEqual([['Approval required for:', 'test-tool']]);
@@ -86,8 +89,8 @@ describe('requireApproval: true on a tool', () => {
     expect(other).toHaveLength(1);
   });
 
-  test('declined, it fetches nothing', async () => {
-    const { agent, asked } = weatherAgent();
+  onEachStore(examples, 'declined, it fetches nothing', async ({ Agent }) => {
+    const { agent, asked } = weatherAgent(Agent);
     const { stream } = await askThenDecide({ agent, ...terminal() });
     const declined = await agent.declineToolCall({ runId: stream.runId });
     expect(await declined.text).toBe('Fifteen degrees.');
