@@ -14,20 +14,25 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs a file, its path taken from the root, under the repository's Node. No key of yours reaches it. */
+/**
+ * Runs a file, its path taken from the root, under the repository's Node. No key of yours reaches it.
+ * @param input what comes from stdin; left out, it is closed.
+ */
 export function runExample(
   path: string,
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  input = '',
 ): Promise<Ended> {
   const { OPENAI_API_KEY, ANTHROPIC_API_KEY, COUNTERSIGN_MODEL, FORCE_COLOR, ...rest } = process.env;
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ['scripts/run.mjs', path, ...args], {
       cwd: root,
       env: { ...rest, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
       timeout: 50_000,
     });
+    child.stdin.end(input);
     const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const) {
       child[name].setEncoding('utf8').on('data', (text: string) => {

@@ -56,7 +56,7 @@ async function follow(leg: AgentStream): Promise<Place> {
 }
 
 /** The decision names the call, its stop and its fingerprint: it can hit nothing but what the person saw. */
-function decide(
+export function decide(
   agent: Agent,
   runId: string,
   { toolCallId, stop, fingerprint }: HeldCall,

@@ -11,8 +11,8 @@ function openDemo() {
   const folder = temporaryFolder();
   return {
     folder,
-    run: (args: readonly string[], env?: Record<string, string>) =>
-      runExample('examples/01-refund-desk/main.ts', [...args, '--folder', folder], env),
+    run: (args: readonly string[], env?: Record<string, string>, input?: string) =>
+      runExample('examples/01-refund-desk/main.ts', [...args, '--folder', folder], env, input),
     rows(): Rows {
       const shop = openShop(join(folder, 'shop.db'));
       try {
@@ -102,6 +102,41 @@ describe('npm run demo', () => {
     expect(stdout).toMatch(/Agent: There is no refund\. .*Reason: too much/);
   });
 
+  test('--chat: an answer in words, a decision, and a later process that remembers', async () => {
+    const demo = openDemo();
+    const first = await demo.run(
+      ['--chat', '--yes'],
+      {},
+      'My lamp arrived broken, please refund it.\nIt is ord-1042.\n',
+    );
+    expect({ code: first.code, stderr: first.stderr }).toEqual({ code: 0, stderr: '' });
+    for (const part of [
+      '? asked  Which order is it?',
+      '✓ ran  resume-find-order',
+      '⏸ held  issue-refund',
+      '✓ ran  issue-refund',
+      'Agent: The money is on its way.',
+    ]) {
+      expect(count(first.stdout, part), part).toBe(1);
+    }
+    expect(demo.rows()).toMatchObject({ refunds: [refund], lookups: [{}], mails: [] });
+    const later = await demo.run(['--chat', '--yes'], {}, 'Thank you!\n');
+    expect(later.stdout).toContain('The conversation goes on: 4 messages are in the store.');
+    expect(later.stdout).toContain('Agent: You are welcome.');
+    expect(demo.rows().refunds).toEqual([refund]);
+  });
+
+  test('--chat: what is held when the process ends is decided by the next one', async () => {
+    const demo = openDemo();
+    const left = await demo.run(['--chat', '--leave'], {}, 'Please refund order ord-1042.\n');
+    expect(left.stdout).toContain('⏸ held  issue-refund');
+    expect(demo.rows().refunds).toEqual([]);
+    const { stdout } = await demo.run(['--chat', '--no', 'too much'], {}, 'Hello?\n');
+    expect(stdout).toContain('✗ declined  issue-refund');
+    expect(stdout).toContain('Agent: I could not refund it.');
+    expect(demo.rows().refunds).toEqual([]);
+  });
+
   test('what is left waiting is decided by a later process', async () => {
     const demo = openDemo();
     const left = await demo.run(['--leave']);
@@ -170,6 +205,7 @@ describe('the command line', () => {
   test.each([
     [['--yes', '--no', 'too much'], 'Choose one of --yes and --no.'],
     [['--no'], '--no'],
+    [['--chat', '--team', '--yes'], '--chat goes alone.'],
     [['--maybe'], '--maybe'],
   ])('%j is refused', async (args, message) => {
     const { code, stderr } = await runExample('examples/01-refund-desk/main.ts', args);

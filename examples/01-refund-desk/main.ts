@@ -3,6 +3,7 @@
  * Run it with `npm run demo`; `--help` lists the options.
  */
 import { isCountersignError } from 'countersign';
+import { runChat } from './chat.ts';
 import { runConversation } from './conversation.ts';
 import { openDesk } from './desk.ts';
 import { chooseModel } from './model.ts';
@@ -13,9 +14,15 @@ import { reviewerFor } from './review.ts';
 
 async function runDemo(options: DemoOptions): Promise<number> {
   const model = await chooseModel(process.env);
-  const desk = openDesk(options.folder, model.model, options.team);
+  const kind = options.chat ? 'chat' : options.team ? 'team' : 'one';
+  const desk = openDesk(options.folder, model.model, kind);
   try {
     print.note(`Model: ${model.about}`);
+    if (options.chat) {
+      await runChat(desk, reviewerFor(options), process.stdin);
+      printRows('The database after', desk.shop.rows());
+      return 0;
+    }
     const end = await runConversation(desk, reviewerFor(options));
     if (end === 'waiting') {
       print.note(`\nThe call keeps waiting in ${options.folder}, for seconds or for weeks.`);

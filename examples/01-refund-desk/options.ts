@@ -8,6 +8,7 @@ npm run demo -- --yes            approve what is held
 npm run demo -- --no "too much"  decline what is held, with this reason
 npm run demo -- --restart        end the process at the first pause, go on in a second one
 npm run demo -- --team           a supervisor and two specialists, each with its own tools
+npm run demo -- --chat           a conversation that is remembered, message by message
 npm run demo -- --leave          only the first half of --restart: leave the call waiting
 npm run demo -- --folder <path>  where the databases are (default ${defaultFolder})
 
@@ -20,13 +21,18 @@ export interface DemoOptions {
   readonly restart: boolean;
   readonly leave: boolean;
   readonly team: boolean;
+  readonly chat: boolean;
   readonly folder: string;
   readonly help: boolean;
 }
 
 /** The command that goes on with the same databases. */
-export function commandFor({ folder, team }: DemoOptions): string {
-  const options = [team ? '--team' : '', folder === defaultFolder ? '' : `--folder "${folder}"`];
+export function commandFor({ folder, team, chat }: DemoOptions): string {
+  const options = [
+    team ? '--team' : '',
+    chat ? '--chat' : '',
+    folder === defaultFolder ? '' : `--folder "${folder}"`,
+  ];
   return ['npm run demo --', ...options.filter(Boolean)].join(' ').replace(/ --$/, '');
 }
 
@@ -41,12 +47,16 @@ export function readOptions(args: readonly string[]): DemoOptions {
         restart: { type: 'boolean', default: false },
         leave: { type: 'boolean', default: false },
         team: { type: 'boolean', default: false },
+        chat: { type: 'boolean', default: false },
         folder: { type: 'string', default: defaultFolder },
         help: { type: 'boolean', default: false },
       },
     });
     const options = { ...values, no: values.no };
     if (options.yes && options.no !== undefined) throw new Error('Choose one of --yes and --no.');
+    if (options.chat && (options.team || options.restart)) {
+      throw new Error('--chat goes alone. It goes on where it stopped when it is started again.');
+    }
     if (needsTerminal(options) && !process.stdin.isTTY) {
       throw new Error('There is no terminal to ask in. Decide with --yes or with --no "reason".');
     }

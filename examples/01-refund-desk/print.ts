@@ -17,6 +17,7 @@ export interface HeldCall {
 export const print = {
   note: (text: string): void => console.log(styleText('dim', text)),
   customer: (text: string): void => console.log(`\n${styleText('bold', 'Customer:')} ${text}`),
+  question: (text: string): void => console.log(`${styleText('yellow', '? asked')}  ${harmless(text)}`),
   decision: (text: string): void => console.log(`  ${styleText('bold', text)}`),
   held({ toolName, args, fingerprint, path = [] }: HeldCall): void {
     const asker = path.length > 0 ? `, asked for by ${path.map(({ agentId }) => agentId).join(' > ')}` : '';

@@ -7,7 +7,12 @@ import { type ChatMessage, LLMock } from '@copilotkit/aimock';
 
 export async function startScriptedModel() {
   const server = await LLMock.create({ port: 0, logLevel: 'silent' });
-  server.on({}, ({ messages }) => answer(messages));
+  server.on({}, ({ messages, tools }) =>
+    answer(
+      messages,
+      tools?.map((tool) => tool.function.name),
+    ),
+  );
   const openai = createOpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none' });
   return {
     model: openai('gpt-5-mini'),
@@ -19,13 +24,42 @@ export async function startScriptedModel() {
 const orderId = 'ord-1042';
 
 /** The script. It looks at nothing but the conversation, so that it can go on in another process. */
-export function answer(messages: readonly ChatMessage[]) {
+export function answer(messages: readonly ChatMessage[], tools: readonly string[] = []) {
   const system = String(messages.find(({ role }) => role === 'system')?.content ?? '');
   const results = messages.filter(({ role }) => role === 'tool').map(({ content }) => String(content));
+  if (system.includes('You chat')) return chat(messages, tools);
   if (system.includes('delegate')) return supervise(results);
   if (system.includes('specialist for orders')) return refundOrder(results);
   if (system.includes('specialist for letters')) return writeLetter(results);
   return answerCustomer(results);
+}
+
+/** What the customer wrote last, and what the calls since then came to. */
+function chat(messages: readonly ChatMessage[], tools: readonly string[]) {
+  const place = messages.findLastIndex(({ role }) => role === 'user');
+  const said = String(JSON.stringify(messages[place]?.content) ?? '');
+  const since = messages.slice(place).filter(({ role }) => role === 'tool');
+  const [order, refund] = since.map(({ content }) => String(content));
+  const [named] = said.match(/ord-\d+/) ?? [];
+  if (order === undefined) {
+    const isAnswer = named !== undefined && tools.includes('resume-find-order');
+    if (isAnswer) return { toolCalls: [call('resume-find-order', { orderId: named })] };
+    if (named || /refund|broken/i.test(said)) {
+      return { toolCalls: [call('find-order', { orderId: named ?? '' })] };
+    }
+    return { content: /thank/i.test(said) ? 'You are welcome.' : 'What can I do for you?' };
+  }
+  if (refund === undefined) {
+    const { total } = JSON.parse(order) as { total?: number };
+    if (total === undefined) return { content: `I did not find it. ${order}` };
+    return {
+      content: 'I have found it.',
+      toolCalls: [call('issue-refund', { orderId: named, amount: total })],
+    };
+  }
+  return refund.includes('refunded')
+    ? { content: 'The money is on its way.' }
+    : { content: `I could not refund it. ${refund}` };
 }
 
 function supervise([refunded, written]: readonly string[]) {

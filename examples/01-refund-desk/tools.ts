@@ -18,8 +18,12 @@ export function toolsFor(shop: Shop) {
     findOrder: createTool({
       id: 'find-order',
       description: 'Finds an order by its id: customer, item and total in euros.',
-      inputSchema: z.object({ orderId: z.string() }),
-      execute: async ({ orderId }) => {
+      inputSchema: z.object({ orderId: z.string().describe('Empty, if the customer did not say it.') }),
+      suspendSchema: z.object({ question: z.string() }),
+      resumeSchema: z.object({ orderId: z.string() }),
+      execute: async (input, { agent }) => {
+        const orderId = input.orderId || agent.resumeData?.orderId;
+        if (!orderId) return agent.suspend({ question: 'Which order is it? Its number is on the bill.' });
         shop.addLookup(orderId);
         const { customer, item, total } = orderOf(orderId);
         return { customer, item, total };
