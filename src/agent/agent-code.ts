@@ -37,7 +37,11 @@ export async function codeOf(
   });
   const delegation = { ...defaultOptions.delegation, ...leg.delegation };
   const below = await recordOf(agents, context());
-  for (const [id, tool] of delegationTools(below, agent, delegation, leg.hooks)) {
+  let hasBailed = false;
+  const bail = (): void => {
+    hasBailed = true;
+  };
+  for (const [id, tool] of delegationTools(below, agent, delegation, leg.hooks, bail)) {
     if (named.has(id)) throw twoOfOneName(id, agent.id, ['its tools', 'its agents']);
     named.set(id, tool);
   }
@@ -50,10 +54,19 @@ export async function codeOf(
       options.instructions ??
       (instructions === undefined ? undefined : await resolve(instructions, context())),
     options,
-    shouldStop: stopperOf(leg.stopWhen ?? defaultOptions.stopWhen),
+    shouldStop: withBail(stopperOf(leg.stopWhen ?? defaultOptions.stopWhen), delegation, () => hasBailed),
     hooks: [hooks, defaultOptions.hooks, leg.hooks].filter((one): one is ToolHooks => !!one),
     workspace,
   };
+}
+
+/** The condition to stop, where a hook of a delegation may bail out. */
+function withBail(
+  stopper: Parts['shouldStop'],
+  { onDelegationComplete }: DelegationOptions,
+  hasBailed: () => boolean,
+): Parts['shouldStop'] {
+  return onDelegationComplete ? async (run) => hasBailed() || ((await stopper?.(run)) ?? false) : stopper;
 }
 
 /** What a run of a sub-agent needs: its own code, and from above the request, its policies and its run hooks. */
@@ -96,6 +109,7 @@ export function delegationTools(
   agent: { readonly id: string },
   delegation: DelegationOptions = {},
   hooks: ToolHooks | undefined = undefined,
+  bail: () => void = () => {},
 ): Map<string, NamedTool> {
   const named = Object.entries(agents).map(([key, given]): [string, NamedTool] => {
     const below = given?.[subAgent];
@@ -119,6 +133,7 @@ export function delegationTools(
         partsOf: (child, parent) => partsBelow(below, child, parent, hooks),
       },
       delegation,
+      bail,
     );
     return [tool.tool.id, tool];
   });

@@ -43,6 +43,8 @@ export interface DelegationCompleteContext extends DelegationContext {
   readonly error: Error | undefined;
   /** Milliseconds from the start of the sub-agent's run to its end, waits included. */
   readonly duration: number;
+  /** The supervisor asks its model no more: its run ends when the calls of this step are settled. */
+  bail(): void;
 }
 
 export interface DelegationCompleteAnswer {
@@ -126,7 +128,7 @@ export async function started(
 /** The result with what the hook makes of it. A hook that throws is reported, and changes nothing. */
 export async function completed(
   options: DelegationOptions,
-  given: Delegated & { readonly child: Run },
+  given: Delegated & { readonly child: Run; bail(): void },
   answer: () => DelegationResult,
 ): Promise<DelegationResult> {
   let result: DelegationResult = { text: '' };
@@ -144,6 +146,7 @@ export async function completed(
       result: { text: result.text },
       error,
       duration: execution.parts.clock.now() - child.started.at,
+      bail: given.bail,
     });
   const changed = await told().catch((thrown: unknown) => {
     execution.parts.warn(`onDelegationComplete threw: ${messageOf(thrown)}`);

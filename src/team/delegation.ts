@@ -33,9 +33,15 @@ export interface DelegationInput {
 
 /**
  * The tool by which an agent delegates to a sub-agent, for one leg.
+ * @param bail what the complete hook may ask for.
  * @throws `invalid-tool` for a key that providers refuse.
  */
-export function delegationTool(key: string, agent: SubAgent, options: DelegationOptions = {}): NamedTool {
+export function delegationTool(
+  key: string,
+  agent: SubAgent,
+  options: DelegationOptions = {},
+  bail: () => void = () => {},
+): NamedTool {
   const includesResults = options.includeSubAgentToolResultsInModelContext === true;
   const tool = toolOf({
     id: `agent-${key}`,
@@ -52,10 +58,10 @@ export function delegationTool(key: string, agent: SubAgent, options: Delegation
         : { type: 'text', value: said };
     },
   });
-  return { tool, alias: key, delegate: delegateTo(key, agent, options) };
+  return { tool, alias: key, delegate: delegateTo(key, agent, options, bail) };
 }
 
-function delegateTo(key: string, agent: SubAgent, options: DelegationOptions): Delegate {
+function delegateTo(key: string, agent: SubAgent, options: DelegationOptions, bail: () => void): Delegate {
   const prepared = new Map<string, Promise<Parts>>();
   return {
     async begin(execution, input) {
@@ -78,7 +84,7 @@ function delegateTo(key: string, agent: SubAgent, options: DelegationOptions): D
     async result(execution, child) {
       const { prompt } = execution.call.args as unknown as DelegationInput;
       const withResults = options.includeSubAgentToolResultsInModelContext === true;
-      return completed(options, { key, execution, prompt, child }, () => resultOf(child, withResults));
+      return completed(options, { key, execution, prompt, child, bail }, () => resultOf(child, withResults));
     },
   };
 }

@@ -76,6 +76,9 @@ const loaded = test('memory-loaded');
 const turns = test('memory-turns');
 const keptInThread = test('memory-kept');
 const toolsets = test('toolsets');
+const toolsetsLater = test('toolsets-later');
+const inConversations = test('memory-decisions');
+const inTeams = test('team-thread');
 const laterOn = issue('conversations');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
@@ -94,7 +97,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('k03-one-decision-once'), ...world, ...verdicts],
     [test('bad-input-model-and-store'), ...others],
     ...durability(races, interrupted, observed, byThread),
-    ...later(),
+    ...later(toolsetsLater),
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -105,7 +108,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it is told nothing that a model wrote, and moves nothing'),
       byThread,
     ),
-    ...later(),
+    ...later(toolsetsLater, inConversations),
   ),
   K5: cells(
     [test('k05-every-path-holds'), ...world, 'approve', 'listSuspendedRuns'],
@@ -117,7 +120,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
     [doesNotApply('no call waits in a step whose model call is tried again'), 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
-    ...later(toolsets),
+    ...later(toolsets, inConversations),
   ),
   K7: cells(
     [test('k07-neighbours'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -129,14 +132,18 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
     ...durability(races, interrupted, observed, afterThread),
-    ...later(toolsets),
+    ...later(toolsets, inConversations),
   ),
-  K9: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later()),
+  K9: cells(
+    [laterOn, ...today],
+    ...durability(laterOn, laterOn, laterOn, laterOn),
+    ...later(laterOn, inTeams),
+  ),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
     [doesNotApply('no model is asked after it'), 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, neighbours, doesNotApply('no model is asked after it'), afterThread),
-    ...later(laterOn, turns),
+    ...later(toolsetsLater, turns),
   ),
   K11: cells(
     [loaded, ...today],
@@ -172,7 +179,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       observed,
       doesNotApply('it returns no stream: who wants to follow observes'),
     ),
-    ...later(),
+    ...later(toolsetsLater),
   ),
   K15: cells(
     [issue('http'), ...today],
@@ -199,7 +206,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('what cancels a run asks for no tool'), 'dynamic tool', 'AI SDK tool'],
     [laterOn, 'resume'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
-    ...later(laterOn, turns),
+    ...later(toolsetsLater, turns),
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
@@ -210,12 +217,12 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   K19: cells(
     [test('k19-nothing-lingers'), ...today],
     ...durability(races, neighbours, observed, afterThread),
-    ...later(laterOn, keptInThread),
+    ...later(toolsetsLater, keptInThread),
   ),
   K20: cells(
     [test('k20-declined'), ...world, ...verdicts],
     [doesNotApply('it declines nothing'), 'continueRun', 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
-    ...later(toolsets),
+    ...later(toolsets, inConversations),
   ),
 };
