@@ -76,7 +76,11 @@ export async function orFromRecords<T>(
 export async function acquireOpen(agent: AgentCore, worker: Worker, runId: string): Promise<RunLease> {
   const found = await acquire(agent, worker, runId);
   if (found.kind === 'ended') throw endedError(runId, found);
-  return found;
+  const { outcome } = found.log.run;
+  if (outcome === undefined) return found;
+  // A run below may have ended before its root.
+  found.release();
+  throw endedError(runId, { outcome });
 }
 
 /** Releases the run when what is done with it fails; else the leg's drive does. */

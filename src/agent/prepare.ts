@@ -39,7 +39,7 @@ export function startedEvent(
   checkOptions(options);
   checkNewRunId(options.runId);
   policiesOf([agent.defaultOptions.requireToolApproval, call.requireToolApproval]);
-  const { stored, missing } = storableContext(contextOf(options.requestContext), agent.secretContext);
+  const { stored, missing } = storableContext(contextOf(options.requestContext), secretKeysOf(agent));
   return {
     type: 'run-started',
     runId: options.runId ?? crypto.randomUUID(),
@@ -58,6 +58,12 @@ export function startedEvent(
     ],
     ...conversationOf(options),
   };
+}
+
+/** The keys that the agent or one below it never wants stored. Agents that a function gives are not known here. */
+function secretKeysOf({ secretContext, config }: AgentCore): string[] {
+  const agents = typeof config.agents === 'function' ? {} : (config.agents ?? {});
+  return [...secretContext, ...Object.values(agents).flatMap((below) => secretKeysOf(below[subAgent]))];
 }
 
 /** `true` anywhere stays true: a hold is never lowered by another policy. */

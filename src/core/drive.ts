@@ -4,6 +4,7 @@
  */
 
 import { lateRecord } from './batch.ts';
+import { firstIdOf } from './below.ts';
 import { type CallIds, callIds } from './call-ids.ts';
 import { childLog } from './child-log.ts';
 import { CountersignError, isCountersignError, messageOf } from './errors.ts';
@@ -22,9 +23,11 @@ import type { Tool } from './tool.ts';
 /** Moves the run as far as `parts.me` may. Rejects only when the store fails. */
 export async function drive(log: RunLog, parts: Parts): Promise<void> {
   const cancelled = new AbortController();
+  const alarm = { wake: (): void => {} };
   const stopListening = log.listen({
     onChanges: () => {
       if (log.run.cancel) cancelled.abort();
+      alarm.wake();
     },
     onPassing: () => {},
     onGone: () => cancelled.abort(),
@@ -33,7 +36,7 @@ export async function drive(log: RunLog, parts: Parts): Promise<void> {
   if (log.run.cancel) cancelled.abort();
   const running = new Map<string, Promise<void>>();
   try {
-    await loop(log, parts, cancelled.signal, running);
+    await loop(log, parts, cancelled.signal, running, alarm);
   } finally {
     stopListening();
     // Whoever thinks that this leg performs nothing any more must be right.
@@ -46,6 +49,7 @@ async function loop(
   parts: Parts,
   abortSignal: AbortSignal,
   running: Map<string, Promise<void>>,
+  alarm: { wake(): void },
 ): Promise<void> {
   const { me } = parts;
   await log.commit(() => [], { me });
@@ -66,7 +70,8 @@ async function loop(
               work.finally(() => running.delete(call.toolCallId)),
             );
         }
-        await Promise.race(running.values());
+        // A commit of one of them may have claimed for us what another run can begin now.
+        await Promise.race([...running.values(), new Promise<void>((wake) => (alarm.wake = wake))]);
         break;
       case 'done':
         await log.commit(() => [], { me, persist: true });
@@ -104,7 +109,7 @@ async function callStep(log: RunLog, call: Call, parts: Parts, abortSignal: Abor
   }
 }
 
-/** Moves the run of a delegation. Where its agent cannot be had here, it is stalled: somebody must see to that. */
+/** Moves the run of a delegation. Where its agent cannot be had here, it is stalled, or fails if it is not stored. */
 async function driveBelow(log: RunLog, call: Call, parts: Parts): Promise<void> {
   const { started } = call.child as Run;
   const below = childLog(log, started.runId);
@@ -115,10 +120,15 @@ async function driveBelow(log: RunLog, call: Call, parts: Parts): Promise<void> 
     const at = parts.clock.now();
     const code = isCountersignError(thrown) ? thrown.code : 'agent-missing';
     const error = { code, message: messageOf(thrown) };
-    await below.commit((run) => stalling(run, (claim) => isMine(claim, parts.me), error, at));
+    const isOurs = (claim: Claim): boolean => isMine(claim, parts.me);
+    const ends = (run: Run): Event[] =>
+      log.stored ? stalling(run, isOurs, error, at) : failure(run, error, at);
+    await below.commit(ends, { me: parts.me });
     return;
   }
   await drive(below, childParts);
+  // Whoever ended it elsewhere had no claim to what follows.
+  if (below.run.outcome) await log.commit(() => [], { me: parts.me });
 }
 
 function delegateOf(call: Call, parts: Parts): Delegate {
@@ -189,7 +199,9 @@ async function modelStep(log: RunLog, parts: Parts, abortSignal: AbortSignal): P
     const events = await gateResponse(log.run, step.index, response, ids, parts);
     await settle((run) => (run.cancel ? release() : events));
   } catch (thrown) {
-    if (log.stored && isCountersignError(thrown, 'store-failed')) throw thrown;
+    // A run below must not end alone when the store failed: the root would go on without its pause.
+    if ((log.stored || firstIdOf(runId) !== runId) && isCountersignError(thrown, 'store-failed'))
+      throw thrown;
     await failWith(thrown);
   }
 }

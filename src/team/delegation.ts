@@ -85,6 +85,7 @@ function startedEvent(
 ): RunStarted {
   const { runId, threadId, resourceId } = run.started;
   const { prompt, instructions, maxSteps, messages } = begun;
+  const { durable: _durable, ...ownOptions } = agent.options;
   return {
     type: 'run-started',
     runId: childIdOf(runId, call.toolCallId),
@@ -92,7 +93,12 @@ function startedEvent(
     agentId: agent.id,
     messageId: crypto.randomUUID(),
     messages: [...messages, ...toMessages(prompt)],
-    options: { ...agent.options, maxSteps: maxSteps ?? agent.options.maxSteps },
+    options: {
+      ...ownOptions,
+      maxSteps: maxSteps ?? ownOptions.maxSteps,
+      // The log is the root's, and so is the word on how it is kept.
+      ...(run.started.options.durable ? { durable: true } : {}),
+    },
     context: {},
     missing: [],
     ...(threadId === undefined ? {} : { threadId }),
