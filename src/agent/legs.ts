@@ -10,7 +10,7 @@ import { headOf } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import type { EndedRun } from '../core/store.ts';
 import { openClaims } from '../core/takeover.ts';
-import { endedWithin } from '../stream/ended.ts';
+import { endedWithin } from '../stream/ended-within.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
 import type { LegOptions } from './options.ts';
 import type { LegParts } from './prepare.ts';

@@ -14,6 +14,7 @@ import type { EndedRun } from '../core/store.ts';
 import { type ReplayBuffer, replayBuffer } from './buffer.ts';
 import { type LegCallbacks, legCallbacks } from './callbacks.ts';
 import type { Chunk, FinishReason, ToolCallChunk, ToolResultChunk } from './chunk.ts';
+import { endedWithin } from './ended-within.ts';
 import { narrator } from './narrator.ts';
 import { chunk, finishChunk, textChunks } from './render.ts';
 import { stepResult, stepResults } from './result.ts';
@@ -174,7 +175,12 @@ export function openLeg(log: RunLog, callbacks: LegCallbacks, warn: (message: st
       if (begun) narration.pass(passing, from, log.run);
     },
     onGone(gone) {
-      if (begun) finishFromRecords(gone);
+      const own = endedWithin(gone, runId) ?? {
+        ...gone,
+        records: [],
+        outcome: { ...gone.outcome, text: '' },
+      };
+      if (begun) finishFromRecords(own);
     },
     onBroken(error) {
       if (begun) finish(log.run, 'error', { error: brokenError(error) });
