@@ -17,7 +17,7 @@ import {
   type ResolveOptions,
   type RunOptions,
 } from './options.ts';
-import { delegationTools, namedTools } from './prepare.ts';
+import { delegationTools, namedTools, withDelegations } from './prepare.ts';
 import { recoverRun } from './recovery.ts';
 import type { DecideOptions } from './remote-decision.ts';
 import { startRun } from './start.ts';
@@ -202,9 +202,12 @@ function check(config: AgentConfig): void {
   if (config.model === undefined || config.model === null) {
     refuse(`Agent "${config.id}" has no model.`, "model: 'provider/model' or a model object of the AI SDK");
   }
-  if (config.tools !== undefined && typeof config.tools !== 'function') namedTools(config.tools, config);
-  if (config.agents !== undefined && typeof config.agents !== 'function')
-    delegationTools(config.agents, config);
+  const { tools = {}, agents = {} } = config;
+  withDelegations(
+    typeof tools === 'function' ? new Map() : namedTools(tools, config),
+    typeof agents === 'function' ? new Map() : delegationTools(agents, config),
+    config,
+  );
   if (config.defaultOptions) checkOptions(config.defaultOptions);
 }
 

@@ -8,7 +8,7 @@ import type { ToolHooks } from '../core/parts.ts';
 import type { PolicyOption } from '../core/policy.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
-import type { DelegationOptions } from '../team/delegation-hooks.ts';
+import { type DelegationOptions, isDelegationOptions } from '../team/delegation-hooks.ts';
 
 /** What each leg's caller may pass, and must pass again where it could not be stored. */
 export interface LegOptions extends LegCallbacks {
@@ -138,6 +138,7 @@ export function checkOptions(options: RunOptions): void {
     if (value !== undefined && (!Number.isInteger(value) || value < 1)) refuse(name, 'a whole number from 1');
   }
   const { maxRetries, activeTools, requestContext, runId, memory, abortSignal, hooks, toolChoice } = options;
+  const { delegation } = options;
   if (maxRetries !== undefined && (!Number.isInteger(maxRetries) || maxRetries < 0)) {
     refuse('maxRetries', 'a whole number from 0');
   }
@@ -155,6 +156,13 @@ export function checkOptions(options: RunOptions): void {
     refuse('abortSignal', 'an AbortSignal');
   if (hooks !== undefined && (typeof hooks !== 'object' || hooks === null)) {
     refuse('hooks', '{ beforeToolCall?, afterToolCall? }');
+  }
+  if (delegation !== undefined && !isDelegationOptions(delegation)) {
+    refuse(
+      'delegation',
+      '{ onDelegationStart?, onDelegationComplete?, messageFilter? }, all functions, and ' +
+        'includeSubAgentToolResultsInModelContext?, a boolean',
+    );
   }
   const isNamed =
     typeof toolChoice === 'object' && toolChoice?.type === 'tool' && typeof toolChoice.toolName === 'string';

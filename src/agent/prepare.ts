@@ -121,16 +121,12 @@ async function codeOf(
 ): Promise<Pick<Parts, 'model' | 'tools' | 'instructions' | 'options' | 'hooks' | 'workspace'>> {
   const { context, options, leg } = given;
   const { instructions, tools, agents, model, hooks, workspace } = agent.config;
-  const named = namedTools(await toolsFor(tools, context()), agent);
+  const own = namedTools(await toolsFor(tools, context()), agent);
   const delegation = { ...agent.defaultOptions.delegation, ...leg.delegation };
   const below = await toolsFor(agents, context());
-  for (const [id, tool] of delegationTools(below, agent, delegation, leg)) {
-    if (named.has(id)) throw twoOfOneName(agent, id);
-    named.set(id, tool);
-  }
   return {
     model: agent.model(leg.model ?? options.model ?? (await resolve(model, context()))),
-    tools: named,
+    tools: withDelegations(own, delegationTools(below, agent, delegation, leg), agent),
     instructions:
       options.instructions ??
       (instructions === undefined ? undefined : await resolve(instructions, context())),
@@ -306,6 +302,16 @@ export function namedTools(tools: ToolsInput, agent: { readonly id: string }): M
     named.set(tool.id, { tool, alias });
   }
   return named;
+}
+
+/** An agent's own tools and those by which it delegates. @throws `invalid-tool` for two of one name. */
+export function withDelegations(
+  own: ReadonlyMap<string, NamedTool>,
+  delegations: ReadonlyMap<string, NamedTool>,
+  agent: { readonly id: string },
+): Map<string, NamedTool> {
+  for (const id of delegations.keys()) if (own.has(id)) throw twoOfOneName(agent, id);
+  return new Map([...own, ...delegations]);
 }
 
 function twoOfOneName(agent: { readonly id: string }, toolName: string): CountersignError {
