@@ -41,15 +41,11 @@ export async function codeOf(
   const bail = (): void => {
     hasBailed = true;
   };
-  for (const [id, tool] of delegationTools(below, agent, delegation, leg.hooks, bail)) {
-    if (named.has(id)) throw twoOfOneName(id, agent.id, ['its tools', 'its agents']);
-    named.set(id, tool);
-  }
   return {
     model: agent.model(
       leg.model ?? options.model ?? defaultOptions.model ?? (await resolve(model, context())),
     ),
-    tools: named,
+    tools: withDelegations(named, delegationTools(below, agent, delegation, leg.hooks, bail), agent),
     instructions:
       options.instructions ??
       (instructions === undefined ? undefined : await resolve(instructions, context())),
@@ -138,6 +134,18 @@ export function delegationTools(
     return [tool.tool.id, tool];
   });
   return new Map(named);
+}
+
+/** An agent's own tools and those by which it delegates. @throws `invalid-tool` for two of one name. */
+export function withDelegations(
+  own: ReadonlyMap<string, NamedTool>,
+  delegations: ReadonlyMap<string, NamedTool>,
+  agent: { readonly id: string },
+): Map<string, NamedTool> {
+  for (const id of delegations.keys()) {
+    if (own.has(id)) throw twoOfOneName(id, agent.id, ['its tools', 'its agents']);
+  }
+  return new Map([...own, ...delegations]);
 }
 
 /** A record of tools or agents; what a function leaves out is not offered. */

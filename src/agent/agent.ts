@@ -6,7 +6,7 @@ import type { ModelInput } from '../models/model-input.ts';
 import { messagesOf } from '../models/prompt.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../stream/output.ts';
-import { delegationTools } from './agent-code.ts';
+import { delegationTools, withDelegations } from './agent-code.ts';
 import { answerCall } from './auto-resume.ts';
 import { cancelRun } from './cancel.ts';
 import { continueRun } from './continuation.ts';
@@ -262,8 +262,8 @@ function check(config: AgentConfig): void {
     checkOptions(config.defaultOptions);
   }
   const { tools = {}, agents = {}, defaultOptions } = config;
-  namedTools(typeof tools === 'function' ? {} : tools, config, defaultOptions?.toolsets);
-  delegationTools(typeof agents === 'function' ? {} : agents, config);
+  const own = namedTools(typeof tools === 'function' ? {} : tools, config, defaultOptions?.toolsets);
+  withDelegations(own, delegationTools(typeof agents === 'function' ? {} : agents, config), config);
 }
 
 function ownBinding(agent: AgentCore): Binding {

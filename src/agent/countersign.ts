@@ -1,5 +1,5 @@
 /** `Countersign`: the registry that binds agents to one store. */
-import { firstIdOf } from '../core/below.ts';
+import { childIdOf, firstIdOf } from '../core/below.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { Clock } from '../core/log.ts';
 import type { Limits } from '../core/parts.ts';
@@ -161,7 +161,7 @@ export class Countersign<Named extends Agents = Agents> {
     try {
       const agent = agentId === undefined ? undefined : this.#find(agentId);
       if (agent === undefined) return await decideWithoutAgent(this.#worker, options);
-      await agent[decideOnAgent](options);
+      await agent[decideOnAgent](atRoot(options));
       return { accepted: true, runId: options.runId, toolCallId: options.toolCallId, driven: true };
     } finally {
       if (found?.kind === 'lease') found.release();
@@ -201,4 +201,14 @@ export class Countersign<Named extends Agents = Agents> {
   #find(name: string): Agent | undefined {
     return Object.hasOwn(this.#agents, name) ? this.#agents[name] : this.#byId.get(name);
   }
+}
+
+/** The same call as seen from the root: the agent of a run below may be bound to no registry. */
+function atRoot(options: DecideOptions): DecideOptions {
+  const runId = firstIdOf(options.runId);
+  return {
+    ...options,
+    runId,
+    toolCallId: childIdOf(options.runId, options.toolCallId).slice(runId.length + 1),
+  };
 }

@@ -10,7 +10,7 @@ import type { Parts } from '../core/parts.ts';
 import type { EndedRun } from '../core/store.ts';
 import { openClaims } from '../core/takeover.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
-import { endedWithin } from '../stream/ended.ts';
+import { endedWithin } from '../stream/ended-within.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
 import type { ConversationOption, LegOptions } from './options.ts';
 import type { LegParts } from './prepare.ts';
@@ -101,7 +101,11 @@ export async function acquireOpen(
 ): Promise<RunLease> {
   const found = await acquire(agent, worker, runId, named);
   if (found.kind === 'ended') throw endedError(runId, found);
-  return found;
+  const { outcome } = found.log.run;
+  if (outcome === undefined) return found;
+  // A run below may have ended before its root.
+  found.release();
+  throw endedError(runId, { outcome });
 }
 
 /** Releases the run when what is done with it fails; else the leg's drive does. */

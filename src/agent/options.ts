@@ -9,7 +9,7 @@ import type { PolicyOption } from '../core/policy.ts';
 import type { Schema } from '../core/schema.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
-import type { DelegationOptions } from '../team/delegation-hooks.ts';
+import { type DelegationOptions, isDelegationOptions } from '../team/delegation-hooks.ts';
 import { isId } from './ids.ts';
 import type { KeysOf } from './known-keys.ts';
 import { checkMemoryOptions, type MemoryOptions } from './memory.ts';
@@ -246,6 +246,7 @@ export function checkOptions(options: RunOptions): void {
   }
   const { maxRetries, activeTools, toolsets, requestContext, runId, memory, abortSignal, hooks, toolChoice } =
     options;
+  const { delegation } = options;
   if (maxRetries !== undefined && (!Number.isInteger(maxRetries) || maxRetries < 0)) {
     refuse('maxRetries', 'a whole number from 0');
   }
@@ -270,6 +271,13 @@ export function checkOptions(options: RunOptions): void {
     refuse('abortSignal', 'an AbortSignal');
   if (hooks !== undefined && (typeof hooks !== 'object' || hooks === null)) {
     refuse('hooks', '{ beforeToolCall?, afterToolCall? }');
+  }
+  if (delegation !== undefined && !isDelegationOptions(delegation)) {
+    refuse(
+      'delegation',
+      '{ onDelegationStart?, onDelegationComplete?, messageFilter? }, all functions, and ' +
+        'includeSubAgentToolResultsInModelContext?, a boolean',
+    );
   }
   for (const name of ['onChunk', 'onStepFinish', 'onFinish', 'onError', 'waitUntil'] as const) {
     if (options[name] !== undefined && typeof options[name] !== 'function') refuse(name, 'a function');

@@ -30,7 +30,7 @@ import { resumeTools } from './resume-tools.ts';
 import { restoredContext, storableContext } from './stored-context.ts';
 import { outputSchemaOf, schemaOfLeg } from './structured-output.ts';
 import { type ToolsInput, twoOfOneName } from './tools.ts';
-import type { AgentCore } from './types.ts';
+import { type AgentCore, subAgent } from './types.ts';
 import type { Worker } from './worker.ts';
 
 /** The options of a run: the agent's under those of the call, checked. */
@@ -53,7 +53,7 @@ export async function startedEvent(
   call: RunOptions,
   facts: Pick<RunStarted, 'at' | 'threadId' | 'resourceId' | 'memory' | 'resumable'>,
 ): Promise<RunStarted> {
-  const { stored, missing } = storableContext(contextOf(options.requestContext), agent.secretContext);
+  const { stored, missing } = storableContext(contextOf(options.requestContext), secretKeysOf(agent));
   return {
     type: 'run-started',
     runId: options.runId ?? crypto.randomUUID(),
@@ -84,6 +84,12 @@ function neededToolsets({ activeTools }: RunOptions, { toolsets = {} }: RunOptio
   return Object.entries(toolsets)
     .filter(([, tools]) => Object.entries(tools).some(isActive))
     .map(([name]) => name);
+}
+
+/** The keys that the agent or one below it never wants stored. Agents that a function gives are not known here. */
+function secretKeysOf({ secretContext, config }: AgentCore): string[] {
+  const agents = typeof config.agents === 'function' ? {} : (config.agents ?? {});
+  return [...secretContext, ...Object.values(agents).flatMap((below) => secretKeysOf(below[subAgent]))];
 }
 
 /** `true` anywhere stays true: a hold is never lowered by another policy. */

@@ -70,13 +70,18 @@ export function everyRun(run: Run): Run[] {
   return [run, ...[...run.calls.values()].flatMap(({ child }) => (child ? everyRun(child) : []))];
 }
 
+/** Those of them that have not ended: of the others no claim and no failure counts any more. */
+export function openRuns(run: Run): Run[] {
+  return everyRun(run).filter(({ outcome }) => outcome === undefined);
+}
+
+/** Calls of a run, as found from a run at or above it. */
+export function asFound(from: Run, run: Run, calls: Iterable<Call>): Found[] {
+  const { runId } = run.started;
+  return [...calls].map((call) => ({ id: qualifiedId(from, runId, call.toolCallId), run, call }));
+}
+
 /** All calls at and below a run, in the order of the model. */
 export function everyCall(from: Run): Found[] {
-  return everyRun(from).flatMap((run) =>
-    [...run.calls.values()].map((call) => ({
-      id: qualifiedId(from, run.started.runId, call.toolCallId),
-      run,
-      call,
-    })),
-  );
+  return everyRun(from).flatMap((run) => asFound(from, run, run.calls.values()));
 }

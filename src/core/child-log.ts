@@ -32,7 +32,8 @@ export function childLog(above: RunLog, runId: string): RunLog {
     record: (record) => {
       const toolCallId = childIdOf(runId, record.toolCallId).slice(above.runId.length + 1);
       const path = [...pathTo(above.run, runId), ...(record.path ?? [])];
-      return above.record({ ...record, runId: above.runId, toolCallId, path });
+      const { runId: root, agentId } = above.run.started;
+      return above.record({ ...record, runId: root, agentId, toolCallId, path });
     },
   };
 }

@@ -21,9 +21,11 @@ import { stalling } from './takeover.ts';
 /** Moves the run as far as `parts.me` may. Rejects only when the store fails. */
 export async function drive(log: RunLog, parts: Parts): Promise<void> {
   const cancelled = new AbortController();
+  const alarm = { wake: (): void => {} };
   const stopListening = log.listen({
     onChanges: () => {
       if (log.run.cancel) cancelled.abort();
+      alarm.wake();
     },
     onPassing: () => {},
     onGone: () => cancelled.abort(),
@@ -32,7 +34,7 @@ export async function drive(log: RunLog, parts: Parts): Promise<void> {
   if (log.run.cancel) cancelled.abort();
   const running = new Map<string, Promise<void>>();
   try {
-    await loop(log, parts, cancelled.signal, running);
+    await loop(log, parts, cancelled.signal, running, alarm);
   } finally {
     stopListening();
     // Whoever thinks that this leg performs nothing any more must be right.
@@ -45,6 +47,7 @@ async function loop(
   parts: Parts,
   abortSignal: AbortSignal,
   running: Map<string, Promise<void>>,
+  alarm: { wake(): void },
 ): Promise<void> {
   const { me } = parts;
   await log.commit(() => [], { me });
@@ -65,7 +68,8 @@ async function loop(
               work.finally(() => running.delete(call.toolCallId)),
             );
         }
-        await Promise.race(running.values());
+        // A commit of one of them may have claimed for us what another run can begin now.
+        await Promise.race([...running.values(), new Promise<void>((wake) => (alarm.wake = wake))]);
         break;
       case 'done':
         await log.commit(() => [], { me, persist: true });
@@ -103,7 +107,7 @@ async function callStep(log: RunLog, call: Call, parts: Parts, abortSignal: Abor
   }
 }
 
-/** Moves the run of a delegation. Where its agent cannot be had here, it is stalled: somebody must see to that. */
+/** Moves the run of a delegation. Where its agent cannot be had here, it is stalled, or fails if it is not stored. */
 async function driveBelow(log: RunLog, call: Call, parts: Parts): Promise<void> {
   const { started } = call.child as Run;
   const below = childLog(log, started.runId);
@@ -114,10 +118,15 @@ async function driveBelow(log: RunLog, call: Call, parts: Parts): Promise<void> 
     const at = parts.clock.now();
     const code = isCountersignError(thrown) ? thrown.code : 'agent-missing';
     const error = { code, message: messageOf(thrown) };
-    await below.commit((run) => stalling(run, (claim) => isMine(claim, parts.me), error, at));
+    const isOurs = (claim: Claim): boolean => isMine(claim, parts.me);
+    const ends = (run: Run): Event[] =>
+      log.stored ? stalling(run, isOurs, error, at) : failure(run, error, at);
+    await below.commit(ends, { me: parts.me });
     return;
   }
   await drive(below, childParts);
+  // Whoever ended it elsewhere had no claim to what follows.
+  if (below.run.outcome) await log.commit(() => [], { me: parts.me });
 }
 
 function delegateOf(call: Call, parts: Parts): Delegate {

@@ -11,7 +11,7 @@ export function storeFailed(runId: string, cause: unknown): CountersignError {
 }
 
 /** The error of someone who comes too late, or asks for what never was. */
-export function endedError(runId: string, ended: EndedRun | undefined): CountersignError {
+export function endedError(runId: string, ended: Pick<EndedRun, 'outcome'> | undefined): CountersignError {
   if (ended === undefined) {
     return new CountersignError('run-not-found', `There is no run "${runId}".`, {
       runId,

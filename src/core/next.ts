@@ -3,7 +3,7 @@
  * `next` says 'model' and 'calls' only to the holder of the claim, so two drives never do the same thing.
  */
 
-import { everyCall, everyRun, type Found, qualifiedId } from './below.ts';
+import { asFound, everyCall, type Found, openRuns } from './below.ts';
 import type { Answering, Claim, Event, Holder, Outcome, RunError } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
 import { textOf } from './message.ts';
@@ -47,19 +47,20 @@ function isOver(run: Run): boolean {
 /**
  * What rides in the append of `me` after which the run is in this state, so that it costs no commit of its own: the
  * claims of the free and approved calls up to the concurrency of the run, or, when everything is settled, the claim
- * of the next model call, or the end; and the same of the runs below. What these make possible rides along next.
+ * of the next model call, or the end. Those of the runs below come first: what they make possible rides along next.
  */
 export function riders(run: Run, me: Holder, at: number, isRoot = true): Event[] {
-  const children = openCalls(run).flatMap(({ child }) => child ?? []);
-  return [...ownRiders(run, me, at, isRoot), ...children.flatMap((child) => riders(child, me, at, false))];
+  if (run.outcome || (lastStep(run)?.state === 'stalled' && !run.cancel)) return [];
+  const below = openCalls(run).flatMap(({ child }) => (child ? riders(child, me, at, false) : []));
+  return below.length > 0 ? below : ownRiders(run, me, at, isRoot);
 }
 
 function ownRiders(run: Run, me: Holder, at: number, isRoot: boolean): Event[] {
   if (next(run, me) === 'done') return ending(run, at);
-  if (run.outcome || isOver(run)) return [];
+  if (isOver(run)) return [];
   const runId = run.started.runId;
   const step = lastStep(run);
-  if (step?.state === 'claimed' || step?.state === 'stalled') return [];
+  if (step?.state === 'claimed') return [];
   const startStep = (index: number, attempt: number): Event[] => [
     { type: 'step-started', runId, at, step: index, claim: { ...me, attempt } },
   ];
@@ -107,24 +108,20 @@ export function headOf(run: Run): Head {
   const below = calls.flatMap(({ child }) => (child && !child.outcome ? [headOf(child)] : []));
   if (step?.state === 'claimed' || calls.some((call) => call.claim) || below.includes('owned'))
     return 'owned';
+  if (step?.state === 'stalled' && !run.cancel) return 'waiting';
   if (run.cancel || below.includes('runnable')) return 'runnable';
-  if (step?.state === 'stalled') return 'waiting';
   if (step?.state !== 'finished' || calls.some((call) => call.state === 'ready')) return 'runnable';
   return calls.some(isWaiting) || below.includes('waiting') ? 'waiting' : 'runnable';
 }
 
 /** The calls at and below the run that a person can move, in the order of the model. */
 export function waitingCalls(root: Run): Found[] {
-  return everyRun(root).flatMap((run) =>
-    openCalls(run)
-      .filter(isWaiting)
-      .map((call) => ({ id: qualifiedId(root, run.started.runId, call.toolCallId), run, call })),
-  );
+  return openRuns(root).flatMap((run) => asFound(root, run, openCalls(run).filter(isWaiting)));
 }
 
 /** The run itself or the runs below it whose model call failed. */
 export function stalledRuns(root: Run): Run[] {
-  return everyRun(root).filter((run) => lastStep(run)?.state === 'stalled');
+  return openRuns(root).filter((run) => lastStep(run)?.state === 'stalled');
 }
 
 /** The events that end a run whose `next` is 'done'. Waiting calls are cancelled with it. */

@@ -3,7 +3,7 @@
  * exactly its own claims: its model call is tried again, its repeatable calls too, and of every other call nobody
  * knows whether it happened, so a person must say.
  */
-import { everyRun } from './below.ts';
+import { openRuns } from './below.ts';
 import type { Claim, Event, RunError } from './event.ts';
 import { type Call, lastStep, openCalls, type Run } from './state.ts';
 
@@ -12,7 +12,7 @@ const maximalTakeovers = 3;
 
 /** The claims that are open. */
 export function openClaims(root: Run): Claim[] {
-  const claims = everyRun(root).flatMap((run) => [
+  const claims = openRuns(root).flatMap((run) => [
     lastStep(run)?.claim,
     ...openCalls(run).map((call) => call.claim),
   ]);
@@ -24,7 +24,7 @@ export function openClaims(root: Run): Claim[] {
  * @param dead the claims as they were when their workers were found dead: what the same worker claimed later is alive.
  */
 export function takeOver(root: Run, dead: ReadonlySet<Claim>, at: number): Event[] {
-  return everyRun(root).flatMap((run) => takeOverOne(run, dead, at));
+  return openRuns(root).flatMap((run) => takeOverOne(run, dead, at));
 }
 
 function takeOverOne(run: Run, dead: ReadonlySet<Claim>, at: number): Event[] {
@@ -57,7 +57,7 @@ export function giveBack(
   hasBegun: (runId: string, toolCallId: string, attempt: number) => boolean,
   at: number,
 ): Event[] {
-  return everyRun(root).flatMap((run) => {
+  return openRuns(root).flatMap((run) => {
     const { runId } = run.started;
     const step = lastStep(run);
     if (step?.claim && isIdle(step.claim)) return [{ type: 'step-released', runId, at, step: step.index }];
@@ -70,15 +70,13 @@ export function giveBack(
   });
 }
 
-/** The events by which a run of which nothing can go on here gives back its claims, and waits for a person. */
+/** The events by which a run of which nothing can go on here, nor below it, gives back claims and waits for a person. */
 export function stalling(run: Run, isOurs: (claim: Claim) => boolean, error: RunError, at: number): Event[] {
   const step = lastStep(run);
   if (run.outcome || step === undefined || (step.claim && !isOurs(step.claim))) return [];
-  const calls = openCalls(run).filter((call) => call.claim && isOurs(call.claim));
-  return [
-    ...calls.map((call) => released(call, at)),
-    { type: 'step-failed', runId: run.started.runId, at, step: step.index, error },
-  ];
+  const released = giveBack(run, isOurs, () => false, at);
+  if (step.state === 'stalled') return released;
+  return [...released, { type: 'step-failed', runId: run.started.runId, at, step: step.index, error }];
 }
 
 function released({ toolCallId, request }: Call, at: number): Event {

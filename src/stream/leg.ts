@@ -18,6 +18,7 @@ import { type AnswerPlan, endsAfterCalls } from './answer.ts';
 import { type ReplayBuffer, replayBuffer } from './buffer.ts';
 import { type LegCallbacks, legCallbacks } from './callbacks.ts';
 import type { Chunk, FinishReason, ToolCallChunk, ToolResultChunk } from './chunk.ts';
+import { endedWithin } from './ended-within.ts';
 import { narrator } from './narrator.ts';
 import { chunk, finishChunk, textChunks } from './render.ts';
 import { stepResult, stepResults } from './result.ts';
@@ -201,7 +202,12 @@ export function openLeg(log: RunLog, plan: LegPlan, warn: (message: string) => v
       if (begun) narration.pass(passing, from, log.run);
     },
     onGone(gone) {
-      if (begun) finishFromRecords(gone);
+      const own = endedWithin(gone, runId) ?? {
+        ...gone,
+        records: [],
+        outcome: { ...gone.outcome, text: '' },
+      };
+      if (begun) finishFromRecords(own);
     },
     onBroken(error) {
       if (begun) finish(log.run, 'error', { error: brokenError(error) });

@@ -118,7 +118,7 @@ export function narrator(
     if (known) return { child: known, childRun: call.child };
     const wrap = (output: Chunk): void =>
       emit(chunk(runId, 'tool-output', { toolCallId, toolName: call.toolName, output }));
-    const child = narrator(childIdOf(runId, toolCallId), wrap, () => {}, false);
+    const child = narrator(childIdOf(runId, toolCallId), wrap, () => {}, mayStop, false);
     below.set(toolCallId, child);
     showCall(ownCall(run, call), run, true);
     child.begin(call.child, []);

@@ -1,5 +1,5 @@
 /** What a caller may say of delegations (`delegation: { … }`), each hook once per delegation, never again on resume. */
-import { messageOf } from '../core/errors.ts';
+import { CountersignError, messageOf } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type { Message, MessageInput } from '../core/message.ts';
 import type { Execution } from '../core/parts.ts';
@@ -58,6 +58,8 @@ type Answer<T> =
   // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only looks returns nothing
   void | undefined | T | Promise<void | undefined | T>;
 
+type GivenMessages = readonly (MessageInput | Message)[];
+
 /** How an agent delegates. A start hook or a filter that throws fails the delegation; nothing is then delegated. */
 export interface DelegationOptions {
   /** Asked before a sub-agent begins: may reject, or change what it is told. */
@@ -70,10 +72,23 @@ export interface DelegationOptions {
     | undefined;
   /** Which of the supervisor's messages the sub-agent is given before its prompt. Left out: none. */
   readonly messageFilter?:
-    | ((context: DelegationContext) => readonly MessageInput[] | Promise<readonly MessageInput[]>)
+    | ((context: DelegationContext) => GivenMessages | Promise<GivenMessages>)
     | undefined;
   /** The supervisor's model reads the results of the sub-agent's tools too. */
   readonly includeSubAgentToolResultsInModelContext?: boolean | undefined;
+}
+
+/** Whether a value has the shape of `DelegationOptions`. */
+export function isDelegationOptions(value: unknown): value is DelegationOptions {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const { onDelegationStart, onDelegationComplete, messageFilter, ...others } = value as DelegationOptions;
+  const { includeSubAgentToolResultsInModelContext: includes, ...unknown } = others;
+  const hooks = [onDelegationStart, onDelegationComplete, messageFilter];
+  return (
+    hooks.every((hook) => hook === undefined || typeof hook === 'function') &&
+    (includes === undefined || typeof includes === 'boolean') &&
+    Object.keys(unknown).length === 0
+  );
 }
 
 /** The result of a delegation, as it is stored. */
@@ -112,6 +127,13 @@ export async function started(
   const context = contextOf(given);
   const { instructions, maxSteps } = given;
   const answer = await options.onDelegationStart?.({ ...context, params: { instructions, maxSteps } });
+  checkAnswer('onDelegationStart', answer, {
+    proceed: 'boolean',
+    rejectionReason: 'string',
+    modifiedPrompt: 'string',
+    modifiedInstructions: 'string',
+    modifiedMaxSteps: 'number',
+  });
   if (answer && answer.proceed === false) {
     return { rejected: `[Delegation Rejected] ${answer.rejectionReason ?? 'It was not allowed.'}` };
   }
@@ -121,7 +143,7 @@ export async function started(
     prompt,
     instructions: answer?.modifiedInstructions ?? instructions,
     maxSteps: answer?.modifiedMaxSteps ?? maxSteps,
-    messages: chosen && chosen.length > 0 ? toMessages(chosen).flatMap(forSubAgent) : [],
+    messages: conversationOf(chosen ?? []),
   };
 }
 
@@ -139,8 +161,8 @@ export async function completed(
     error = thrown instanceof Error ? thrown : new Error(messageOf(thrown));
   }
   const { child, execution } = given;
-  const told = async () =>
-    options.onDelegationComplete?.({
+  const told = async () => {
+    const answer = await options.onDelegationComplete?.({
       ...contextOf(given),
       success: error === undefined,
       result: { text: result.text },
@@ -148,6 +170,9 @@ export async function completed(
       duration: execution.parts.clock.now() - child.started.at,
       bail: given.bail,
     });
+    checkAnswer('onDelegationComplete', answer, { feedback: 'string', resultText: 'string' });
+    return answer;
+  };
   const changed = await told().catch((thrown: unknown) => {
     execution.parts.warn(`onDelegationComplete threw: ${messageOf(thrown)}`);
   });
@@ -157,6 +182,24 @@ export async function completed(
     ...(changed?.resultText === undefined ? {} : { text: changed.resultText }),
     ...(changed?.feedback === undefined ? {} : { feedback: changed.feedback }),
   };
+}
+
+/** What is unclear in the answer of a hook must not become a run. @throws `invalid-option`. */
+function checkAnswer(
+  hook: string,
+  answer: unknown,
+  types: Readonly<Record<string, 'boolean' | 'string' | 'number'>>,
+): void {
+  if (answer === undefined || answer === null) return;
+  const isRight = ([name, value]: [string, unknown]): boolean =>
+    value === undefined ||
+    (typeof value === types[name] && (typeof value !== 'number' || (Number.isInteger(value) && value >= 1)));
+  if (typeof answer === 'object' && Object.entries(answer).every(isRight)) return;
+  throw new CountersignError('invalid-option', `What ${hook} answered is malformed.`, {
+    expected: `{ ${Object.entries(types)
+      .map(([name, type]) => `${name}?: ${type === 'number' ? 'a whole number from 1' : type}`)
+      .join(', ')} }, or nothing`,
+  });
 }
 
 function contextOf({ key, execution, prompt }: Delegated): DelegationContext {
@@ -176,8 +219,22 @@ function contextOf({ key, execution, prompt }: Delegated): DelegationContext {
   };
 }
 
-/** Of messages that were filtered, calls and results may be torn apart: the sub-agent is given what was said. */
-function forSubAgent(message: Message): Message[] {
+/**
+ * Of messages that were filtered, calls and results may be torn apart: the sub-agent is given what was said, from the
+ * first word of the user on, as providers want it.
+ */
+function conversationOf(given: GivenMessages): Message[] {
+  if (!Array.isArray(given)) {
+    throw new CountersignError('invalid-option', 'What messageFilter answered is malformed.', {
+      expected: 'a list of messages, [] for none',
+    });
+  }
+  const said = given.length > 0 ? toMessages(given).flatMap(whatWasSaid) : [];
+  const first = said.findIndex(({ role }) => role === 'user');
+  return first === -1 ? [] : said.slice(first);
+}
+
+function whatWasSaid(message: Message): Message[] {
   if (message.role === 'tool' || message.role === 'system') return [];
   if (typeof message.content === 'string') return [message];
   const said = message.content.filter(({ type }) => type === 'text' || type === 'file' || type === 'image');

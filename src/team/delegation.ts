@@ -97,6 +97,7 @@ function startedEvent(
 ): RunStarted {
   const { runId, threadId, resourceId } = run.started;
   const { prompt, instructions, messages } = begun;
+  const { durable: _durable, ...ownOptions } = options;
   return {
     type: 'run-started',
     runId: childIdOf(runId, call.toolCallId),
@@ -104,7 +105,11 @@ function startedEvent(
     agentId: agent.id,
     messageId: crypto.randomUUID(),
     messages: [...messages, ...toMessages(prompt)],
-    options,
+    options: {
+      ...ownOptions,
+      // The log is the root's, and so is the word on how it is kept.
+      ...(run.started.options.durable ? { durable: true } : {}),
+    },
     context: {},
     missing: [],
     ...(threadId === undefined ? {} : { threadId }),

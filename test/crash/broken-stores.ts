@@ -1,4 +1,5 @@
 /** Stores that do not keep what the port promises, each in one way: the checkers must notice. */
+import { childIdOf } from '../../src/core/below.ts';
 import type { Event } from '../../src/core/event.ts';
 import { eventFrom } from '../../src/core/event.ts';
 import type { Batch, Store, Written } from '../../src/core/store.ts';
@@ -29,6 +30,12 @@ export function ignoresVersion(store: Store): Store {
   });
 }
 
+/** Whether an event is what came of a claimed call; of a delegation it is the begin of the run below. */
+function settles(event: Event, { runId, toolCallId }: { runId: string; toolCallId: string }): boolean {
+  if (event.type === 'run-started') return event.runId === childIdOf(runId, toolCallId);
+  return 'toolCallId' in event && event.runId === runId && event.toolCallId === toolCallId;
+}
+
 /**
  * Stores the claims of calls only with their outcome, so that whoever looks in between finds the call unclaimed.
  * For one process: each needs its own.
@@ -47,10 +54,7 @@ export function dropsClaims(store: Store): Store {
         waiting.push({ text, event });
         continue;
       }
-      const index = waiting.findIndex(
-        (claim) =>
-          'toolCallId' in event && 'toolCallId' in claim.event && claim.event.toolCallId === event.toolCallId,
-      );
+      const index = waiting.findIndex(({ event: claim }) => 'toolCallId' in claim && settles(event, claim));
       if (index >= 0 && event.type !== 'call-requested' && event.type !== 'call-decided') {
         events.push(...waiting.splice(index, 1).map((claim) => claim.text));
       }

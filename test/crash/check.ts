@@ -94,12 +94,18 @@ function toldWhatHappened({ entries }: Evidence): string[] {
     const [output = ''] = outputs;
     const { type, value } = JSON.parse(output) as { type: string; value?: { by?: string } };
     const count = counts.get(toolCallId) ?? 0;
+    // Of a delegation the model reads what the sub-agent says in the end.
+    if (isDelegation(toolCallId)) return type === 'text' ? [] : [`the model read ${output} of ${toolCallId}`];
     if (type === 'json') return count === 1 ? [] : [`${toolCallId} is reported, and happened ${count} times`];
     if (type === 'execution-denied' && count === 0) return [];
     return [
       `the model read ${type} of ${toolCallId} (${value?.by ?? 'nobody'}), which happened ${count} times`,
     ];
   });
+}
+
+function isDelegation(toolCallId: string): boolean {
+  return /(^|~)to-[^~]*$/.test(toolCallId);
 }
 
 /** Every acknowledged decision is recorded with its verdict, and nothing else is recorded. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Store } from '../../src/core/store.ts';
 import { dropsClaims, ignoresVersion, losesLastWrite, recreates } from './broken-stores.ts';
 import { evidenceOf, problemsOf } from './check.ts';
-import type { Scenario } from './desk.ts';
+import { orderFor, type Scenario } from './desk.ts';
 import { crash, openProcess, openShared, pointsOf } from './memory-world.ts';
 import { decide, play } from './person.ts';
 import { lostIn } from './recover.ts';
@@ -11,17 +11,24 @@ import { scenarios } from './scenarios.ts';
 
 const oneHeld = scenarios.find(({ name }) => name === 'one held call, approved') as Scenario;
 
+const heldBelow = scenarios.find(({ name }) => name === 'team: held below, approved') as Scenario;
+
 /** What is found over all points of a scenario, without the names of the points. */
-async function foundWith(wraps: Parameters<typeof crash>[2]): Promise<Set<string>> {
+async function foundWith(
+  wraps: Parameters<typeof crash>[2],
+  scenario: Scenario = oneHeld,
+): Promise<Set<string>> {
   const found = new Set<string>();
-  for (const at of await pointsOf(oneHeld)) {
-    for (const problem of (await crash(oneHeld, at, wraps)).problems) found.add(problem);
+  for (const at of await pointsOf(scenario)) {
+    for (const problem of (await crash(scenario, at, wraps)).problems) found.add(problem);
   }
   return found;
 }
 
 test('with claims disabled, doubles appear', async () => {
   expect(await foundWith({ process: dropsClaims })).toContain('pay-a happened 2 times');
+  const below = await foundWith({ process: dropsClaims }, heldBelow);
+  expect(below).toContain('to-helper-1~pay-a happened 2 times');
 });
 
 test('a store that loses its last write is found', async () => {
@@ -38,7 +45,7 @@ async function twoDeciders(wrap?: (store: Store) => Store): Promise<string[]> {
   const shared = openShared(wrap);
   const { journal } = shared;
   const [one, other] = [openProcess(shared), openProcess(shared)];
-  await one.agent.generate(JSON.stringify({ runId: 'run', steps: oneHeld.steps }), { runId: 'run' });
+  await one.agent.generate(orderFor(oneHeld, 'run'), { runId: 'run' });
   const call = (await one.agent.listSuspendedRuns()).runs[0]?.toolCalls[0];
   if (call === undefined) return ['nothing waits'];
   const no = { ...call, args: { id: 'no-a' } };

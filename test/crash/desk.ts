@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { Agent } from '../../src/agent/agent.ts';
 import { createTool } from '../../src/agent/create-tool.ts';
 import type { RunOptions } from '../../src/agent/options.ts';
+import { childIdOf, firstIdOf } from '../../src/core/below.ts';
 import type { ToolContext } from '../../src/core/tool.ts';
 import { checkPrompt } from '../../src/testing/check-prompt.ts';
-import { type ScriptedStep, scriptedModel } from '../../src/testing/scripted-model.ts';
+import { type ScriptedCall, type ScriptedStep, scriptedModel } from '../../src/testing/scripted-model.ts';
 import type { Journal } from './journal.ts';
 
 /** Where in the work of a tool or a model a process may die. */
@@ -25,10 +26,18 @@ export interface World {
   }): Promise<void>;
 }
 
+/** An answer of a model. Calls of sub-agents say what the model below is to answer. */
+export type Step =
+  | string
+  | {
+      readonly text: string;
+      readonly calls: readonly (ScriptedCall & { readonly steps?: readonly Step[] })[];
+    };
+
 /** What a run is to do, and what the person is going to say. */
 export interface Scenario {
   readonly name: string;
-  readonly steps: readonly (string | ScriptedStep)[];
+  readonly steps: readonly Step[];
   readonly options?: Pick<RunOptions, 'durable' | 'toolCallConcurrency'> | undefined;
   /** The person ends the run as soon as something waits. */
   readonly cancels?: true;
@@ -46,7 +55,9 @@ export const repeatableTools: readonly string[] = ['charge', 'look'];
 const input = z.object({ id: z.string() });
 
 async function work(world: World, toolName: ToolName, context: ToolContext): Promise<{ by: string }> {
-  const { runId, toolCallId, idempotencyKey: key } = context;
+  const { idempotencyKey: key } = context;
+  const runId = firstIdOf(context.runId);
+  const toolCallId = childIdOf(context.runId, context.toolCallId).slice(runId.length + 1);
   await world.effect({ runId, toolCallId, toolName, key });
   return { by: 'tool' };
 }
@@ -72,30 +83,30 @@ export function openDesk(world: World): Agent {
       return work(world, 'ship', context as unknown as ToolContext);
     },
   });
-  return new Agent({
-    id: 'desk',
-    model: modelOf(world),
-    tools: {
-      pay: plain('pay', { requireApproval: true }),
-      charge: plain('charge', { requireApproval: true, idempotent: true }),
-      note: plain('note', {}),
-      look: plain('look', { readOnly: true }),
-      ship,
-    },
-  });
+  const tools = {
+    pay: plain('pay', { requireApproval: true }),
+    charge: plain('charge', { requireApproval: true, idempotent: true }),
+    note: plain('note', {}),
+    look: plain('look', { readOnly: true }),
+    ship,
+  };
+  const model = modelOf(world);
+  const deep = new Agent({ id: 'deep', model, tools });
+  const helper = new Agent({ id: 'helper', model, tools, agents: { deep } });
+  return new Agent({ id: 'desk', model, tools, agents: { helper } });
 }
 
 /** Its script is in the user's message, so one model does for all scenarios. */
 function modelOf(world: World): ReturnType<typeof scriptedModel> {
   return scriptedModel(
     async (prompt) => {
-      const { runId, steps } = orderIn(prompt);
+      const { runId, above = '', steps } = orderIn(prompt);
       for (const what of checkPrompt(prompt)) world.journal.note({ runId, type: 'wrong', what });
       for (const message of prompt) {
         if (message.role !== 'tool') continue;
         for (const part of message.content) {
           if (part.type !== 'tool-result') continue;
-          const { toolCallId } = part;
+          const toolCallId = above + part.toolCallId;
           world.journal.note({ runId, type: 'told', toolCallId, output: JSON.stringify(part.output) });
         }
       }
@@ -109,12 +120,30 @@ function modelOf(world: World): ReturnType<typeof scriptedModel> {
 
 interface Order {
   readonly runId: string;
+  /** What the ids of its calls have before them at the top. Orders of earlier formats have none. */
+  readonly above?: string;
   readonly steps: readonly (string | ScriptedStep)[];
 }
 
 /** The user's message of a run. */
-export function orderFor(scenario: Scenario, runId: string): string {
-  return JSON.stringify({ runId, steps: scenario.steps } satisfies Order);
+export function orderFor({ steps }: Pick<Scenario, 'steps'>, runId: string): string {
+  return orderBelow(steps, runId, '');
+}
+
+function orderBelow(steps: readonly Step[], runId: string, above: string): string {
+  const plain = steps.map((step) =>
+    typeof step === 'string'
+      ? step
+      : {
+          ...step,
+          calls: step.calls.map(({ steps: below, ...call }) =>
+            below
+              ? { ...call, args: { prompt: orderBelow(below, runId, `${above}${call.toolCallId}~`) } }
+              : call,
+          ),
+        },
+  );
+  return JSON.stringify({ runId, above, steps: plain } satisfies Order);
 }
 
 function orderIn(prompt: Parameters<typeof checkPrompt>[0]): Order {

@@ -1,9 +1,9 @@
 /**
- * Writes test/crash/fixtures/format-1: runs as this build stores them, each in another state. Run once for each
- * format; what is committed is never written again, as every later build must drive it to its end.
+ * Writes test/crash/fixtures/format-1: runs as this build stores them, each in another state. What is there is never
+ * written again, as every later build must drive it to its end.
  *   node test/crash/make-fixtures.ts
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Countersign } from '../../src/agent/countersign.ts';
 import { eventFormat } from '../../src/core/event.ts';
@@ -60,6 +60,15 @@ const plans: readonly Plan[] = [
   { state: 'runnable', scenario: scenarioOf('one held'), decidedElsewhere: true },
   { state: 'second-step', scenario: scenarioOf('two steps'), decides: 1 },
   { state: 'durable-free', scenario: scenarioOf('durable, without'), at: has('step-finished') },
+  { state: 'held-below', scenario: scenarioOf('team: held below, approved') },
+  { state: 'suspended-below', scenario: scenarioOf('team: suspended below') },
+  { state: 'half-decided-below', scenario: scenarioOf('team: two delegations'), decides: 1 },
+  {
+    state: 'interrupted-below',
+    scenario: scenarioOf('team: depth 2'),
+    at: has('call-decided'),
+    takeovers: 1,
+  },
 ];
 
 async function fixtureOf(plan: Plan): Promise<StoredFixture> {
@@ -128,8 +137,9 @@ if (process.argv[1] === import.meta.filename) {
   const folder = join(import.meta.dirname, 'fixtures', `format-${eventFormat}`);
   mkdirSync(folder, { recursive: true });
   for (const plan of plans) {
-    const fixture = await fixtureOf(plan);
-    writeFileSync(join(folder, `${plan.state}.json`), `${JSON.stringify(fixture, undefined, 2)}\n`);
+    const path = join(folder, `${plan.state}.json`);
+    if (existsSync(path)) continue;
+    writeFileSync(path, `${JSON.stringify(await fixtureOf(plan), undefined, 2)}\n`);
   }
   process.exit(0);
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { findCall } from '../../src/core/below.ts';
 import { eventFrom } from '../../src/core/event.ts';
 import { headOf } from '../../src/core/next.ts';
 import { fold } from '../../src/core/run.ts';
@@ -66,7 +67,7 @@ describe.each(cases)('$format, $fixture.state', ({ fixture }) => {
     const { runId } = fixture;
     for (const toolCallId of fixture.effects) {
       const run = fold(fixture.batch.events.map(eventFrom)) as Run;
-      const toolName = run.calls.get(toolCallId)?.toolName ?? '';
+      const toolName = findCall(run, toolCallId)?.call.toolName ?? '';
       journal.note({ runId, type: 'effect', toolCallId, toolName, key: `${runId}:${toolCallId}` });
     }
     for (const { toolCallId, stop, verdict } of fixture.records) {

@@ -1,6 +1,7 @@
 /** What is done after the crash: in a new registry on the same store, until nothing is left. */
 import type { Agent } from '../../src/agent/agent.ts';
 import type { Countersign } from '../../src/agent/countersign.ts';
+import { findCall } from '../../src/core/below.ts';
 import { isCountersignError } from '../../src/core/errors.ts';
 import { eventFrom } from '../../src/core/event.ts';
 import { fold } from '../../src/core/run.ts';
@@ -40,9 +41,9 @@ export async function lostIn(store: Store, runId: string, journal: Journal): Pro
   const decided = (toolCallId: string, stop: number): { verdict: string } | undefined =>
     found.kind === 'ended'
       ? found.records.find((record) => record.toolCallId === toolCallId && record.stop === stop)
-      : run?.calls.get(toolCallId)?.decisions.find((decision) => decision.stop === stop);
+      : run && findCall(run, toolCallId)?.call.decisions.find((decision) => decision.stop === stop);
   const isOpen = (toolCallId: string, stop: number): boolean => {
-    const call = run?.calls.get(toolCallId);
+    const call = run && findCall(run, toolCallId)?.call;
     const isListed = listed?.calls.some(
       (one) => one.call.toolCallId === toolCallId && one.call.stop === stop,
     );

@@ -1,6 +1,6 @@
 /** The scenarios of the crash matrix. Every call has an id of its own, as a new process begins to count anew. */
 import type { ScriptedCall } from '../../src/testing/scripted-model.ts';
-import type { Scenario, ToolName } from './desk.ts';
+import type { Scenario, Step, ToolName } from './desk.ts';
 
 const call = (toolName: ToolName, id: string): ScriptedCall => ({
   toolName,
@@ -9,6 +9,13 @@ const call = (toolName: ToolName, id: string): ScriptedCall => ({
 });
 
 const asks = (...calls: readonly ScriptedCall[]) => ({ text: 'One moment.', calls });
+
+/** A delegation to a sub-agent, and what the model below answers. */
+const to = (key: 'helper' | 'deep', id: string, ...steps: readonly Step[]) => ({
+  toolName: `agent-${key}`,
+  toolCallId: `to-${key}-${id}`,
+  steps,
+});
 
 export const scenarios: readonly Scenario[] = [
   { name: 'one held call, approved', steps: [asks(call('pay', 'a')), 'Done.'] },
@@ -44,5 +51,52 @@ export const scenarios: readonly Scenario[] = [
     name: 'durable: suspended beside a held call, then a free one',
     steps: [asks(call('ship', 'a'), call('pay', 'b')), asks(call('note', 'c')), 'Done.'],
     options: { durable: true },
+  },
+  {
+    name: 'team: held below, approved',
+    steps: [asks(to('helper', '1', asks(call('pay', 'a'), call('note', 'b')), 'Below.')), 'Done.'],
+  },
+  {
+    name: 'team: held below, declined',
+    steps: [asks(to('helper', '1', asks(call('pay', 'no-a')), 'Below.')), 'Done.'],
+  },
+  {
+    name: 'team: suspended below, beside a held call',
+    steps: [asks(to('helper', '1', asks(call('ship', 'a')), 'Below.'), call('pay', 'b')), 'Done.'],
+  },
+  {
+    name: 'team: two delegations decided at once',
+    steps: [
+      asks(
+        to('helper', '1', asks(call('pay', 'a')), 'Below.'),
+        to('helper', '2', asks(call('charge', 'b'), call('pay', 'no-c')), 'Below.'),
+      ),
+      'Done.',
+    ],
+    decidesAtOnce: true,
+  },
+  {
+    name: 'team: depth 2, a held call and a free one',
+    steps: [
+      asks(
+        to(
+          'helper',
+          '1',
+          asks(to('deep', '1', asks(call('pay', 'a'), call('look', 'b')), 'Deep.')),
+          'Below.',
+        ),
+      ),
+      'Done.',
+    ],
+  },
+  {
+    name: 'team: durable, with a free tool below',
+    steps: [asks(to('helper', '1', asks(call('note', 'a')), 'Below.'), call('note', 'b')), 'Done.'],
+    options: { durable: true },
+  },
+  {
+    name: 'team: cancelled while it waits below',
+    steps: [asks(to('helper', '1', asks(call('pay', 'a')), 'Below.'), call('pay', 'b')), 'Done.'],
+    cancels: true,
   },
 ];

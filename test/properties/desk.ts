@@ -5,15 +5,18 @@ import { fold } from '../../src/core/run.ts';
 import type { Run } from '../../src/core/state.ts';
 import type { Batch, Store, Written } from '../../src/core/store.ts';
 import { schemaOf, turn } from '../../src/core/test-support/parts.ts';
-import { Agent, type Clock, Countersign, createTool } from '../../src/index.ts';
+import { Agent, type Clock, Countersign, createTool, type RunOptions } from '../../src/index.ts';
+import type { PromptV4 } from '../../src/models/ai-sdk-types.ts';
 import type { AgentStream } from '../../src/stream/output.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
-import type { Plan, PlannedCall } from './plan.ts';
+import { type Plan, type PlannedCall, plannedBelow, plannedCallOf } from './plan.ts';
 
 export const runId = 'run-1';
 
 export interface Desk {
   readonly agents: readonly [Agent, Agent];
+  /** Their sub-agents, by id. */
+  readonly members: readonly Readonly<Record<string, Agent>>[];
   readonly store: Store;
   /** What is stored of the run, in order, also after it was removed. */
   readonly recorded: Event[];
@@ -36,22 +39,28 @@ export function openDesk(plan: Plan, failures: ReadonlySet<number>, inner: Store
   const entered = new Map<string, number>();
   const effects = new Map<string, number>();
   const suspensions = new Map<string, number>();
-  const tried = new Set<number>();
+  const tried = new Set<string>();
   const doors: (() => void)[] = [];
   const broken: string[] = [];
   const door = (): Promise<void> => new Promise((open) => doors.push(open));
 
-  const script = async (prompt: readonly { role: string }[]) => {
+  /** @param above what the ids of the calls have before them at the top. */
+  const script = async (prompt: readonly { role: string }[], above: string) => {
     const step = prompt.filter(({ role }) => role === 'assistant').length;
     await door();
-    const fails = failures.has(step) && !tried.has(step);
-    tried.add(step);
+    const fails = failures.has(step) && !tried.has(`${above}${step}`);
+    tried.add(`${above}${step}`);
     if (fails) return { text: 'Half an ', error: new Error('planned failure') };
-    const calls = (plan.steps[step] ?? []).map(({ gate }, position) => ({
-      toolName: gate === 'refused' ? 'nothing' : gate,
-      args: { key: `${step}-${position}` },
-      toolCallId: `${step}-${position}`,
-    }));
+    const planned = plannedBelow(plan, above.split('~').slice(0, -1))[step] ?? [];
+    const calls = planned.map(({ gate, below }, position) => {
+      const toolCallId = `${step}-${position}`;
+      const key = above + toolCallId;
+      if (below) {
+        const toolName = gate === 'held' ? 'agent-asked' : 'agent-below';
+        return { toolName, args: { prompt: `${key}~` }, toolCallId };
+      }
+      return { toolName: gate === 'refused' ? 'nothing' : gate, args: { key }, toolCallId };
+    });
     return calls.length > 0 ? { text: `Step ${step}.`, calls } : { text: 'Done.' };
   };
 
@@ -59,8 +68,9 @@ export function openDesk(plan: Plan, failures: ReadonlySet<number>, inner: Store
     const { key } = input as { key: string };
     add(entered, key);
     await door();
-    const [step, position] = key.split('-').map(Number) as [number, number];
-    const { starts } = (plan.steps[step] ?? [])[position] as PlannedCall;
+    const ids = key.split('~');
+    const id = ids.pop() as string;
+    const { starts } = plannedCallOf(plannedBelow(plan, ids), id) as PlannedCall;
     const ending = starts[suspensions.get(key) ?? 0];
     if (ending === 'suspend') {
       add(suspensions, key);
@@ -72,30 +82,46 @@ export function openDesk(plan: Plan, failures: ReadonlySet<number>, inner: Store
     return { did: key } as never;
   };
 
-  const openAgent = (): Agent => {
+  const openAgents = (): Record<string, Agent> => {
     const tools = {
       free: createTool({ id: 'free', inputSchema: schemaOf(), execute: work }),
       held: createTool({ id: 'held', inputSchema: schemaOf(), requireApproval: true, execute: work }),
     };
-    const model = scriptedModel(async (prompt) => script(prompt));
-    const watched = {
-      ...model,
-      doStream: async (call: never) => {
-        try {
-          return await model.doStream(call);
-        } catch (thrown) {
-          broken.push(String(thrown));
-          throw thrown;
-        }
-      },
+    const modelWith = (aboveIn: (prompt: PromptV4) => string) => {
+      const model = scriptedModel(async (prompt) => script(prompt, aboveIn(prompt)));
+      return {
+        ...model,
+        doStream: async (call: never) => {
+          try {
+            return await model.doStream(call);
+          } catch (thrown) {
+            broken.push(String(thrown));
+            throw thrown;
+          }
+        },
+      };
     };
-    const agent = new Agent({ id: 'desk', model: watched, tools });
-    new Countersign({ agents: { agent }, storage: store, clock, warn: () => {} });
-    return agent;
+    const below = modelWith(firstText);
+    // A delegation by the key `asked` waits for an approval.
+    const defaultOptions: RunOptions = { requireToolApproval: ({ toolName }) => toolName === 'asked' };
+    const deep = new Agent({ id: 'deep', model: below, tools, defaultOptions: { maxRetries: 0 } });
+    const middle = new Agent({
+      id: 'middle',
+      model: below,
+      tools,
+      agents: { below: deep, asked: deep },
+      defaultOptions: { ...defaultOptions, maxRetries: 0 },
+    });
+    const agents = { below: middle, asked: middle };
+    const desk = new Agent({ id: 'desk', model: modelWith(() => ''), tools, agents, defaultOptions });
+    new Countersign({ agents: { desk }, storage: store, clock, warn: () => {} });
+    return { desk, middle, deep };
   };
 
+  const members = [openAgents(), openAgents()];
   return {
-    agents: [openAgent(), openAgent()],
+    agents: members.map(({ desk }) => desk) as [Agent, Agent],
+    members,
     store,
     recorded,
     entered,
@@ -104,6 +130,13 @@ export function openDesk(plan: Plan, failures: ReadonlySet<number>, inner: Store
     openLegs: new Set(),
     broken,
   };
+}
+
+/** What the user said first. */
+function firstText(prompt: PromptV4): string {
+  const message = prompt.find(({ role }) => role === 'user');
+  const part = message?.role === 'user' ? message.content[0] : undefined;
+  return part?.type === 'text' ? part.text : '';
 }
 
 function add(counts: Map<string, number>, key: string): void {

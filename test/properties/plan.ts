@@ -8,6 +8,8 @@ export interface PlannedCall {
   readonly gate: 'free' | 'held' | 'refused';
   /** One for each start; the last one settles the call. */
   readonly starts: readonly Ending[];
+  /** A delegation, and what the model of the run below asks for. */
+  readonly below?: Plan['steps'];
 }
 
 export interface Plan {
@@ -62,6 +64,45 @@ export const plans: fc.Arbitrary<Plan> = fc.record({
   maxSteps: fc.constantFrom(1, 2, 3, 20, 20),
   concurrency: fc.constantFrom(1, 2, 10),
 });
+
+const stepsOf = (calls: fc.Arbitrary<PlannedCall>, maxLength: number): fc.Arbitrary<Plan['steps']> =>
+  fc.array(fc.array(calls, { minLength: 1, maxLength: 3 }), { maxLength, size: 'max' });
+
+const delegated = (below: fc.Arbitrary<Plan['steps']>): fc.Arbitrary<PlannedCall> =>
+  fc.record({
+    gate: fc.constantFrom('free', 'free', 'held'),
+    starts: fc.constant<readonly Ending[]>(['finish']),
+    below,
+  });
+
+const callBelow = fc.oneof(
+  { weight: 3, arbitrary: plannedCall },
+  { weight: 1, arbitrary: delegated(stepsOf(plannedCall, 2)) },
+);
+
+/** Plans whose calls are delegations now and then, two levels deep. */
+export const teamPlans: fc.Arbitrary<Plan> = fc.record({
+  steps: stepsOf(
+    fc.oneof(
+      { weight: 1, arbitrary: plannedCall },
+      { weight: 1, arbitrary: delegated(stepsOf(callBelow, 2)) },
+    ),
+    2,
+  ),
+  maxSteps: fc.constantFrom(1, 2, 20, 20),
+  concurrency: fc.constantFrom(1, 2, 10),
+});
+
+/** What the model of a run is to ask for. @param above the ids of the delegations that lead to it. */
+export function plannedBelow(plan: Plan, above: readonly string[]): Plan['steps'] {
+  return above.reduce<Plan['steps']>((steps, id) => plannedCallOf(steps, id)?.below ?? [], plan.steps);
+}
+
+/** The call of an id: step and position in it, with something between. */
+export function plannedCallOf(steps: Plan['steps'], id: string): PlannedCall | undefined {
+  const [step = -1, position = -1] = id.split(/[-.]/).map(Number);
+  return steps[step]?.[position];
+}
 
 const decideMove = fc.record({
   type: fc.constant('decide' as const),

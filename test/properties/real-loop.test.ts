@@ -2,16 +2,18 @@
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { waitingCalls } from '../../src/core/next.ts';
-import { type Call, lastStep, type Run } from '../../src/core/state.ts';
+import { everyCall, everyRun, type Found, openRuns } from '../../src/core/below.ts';
+import type { Event } from '../../src/core/event.ts';
+import { stalledRuns, waitingCalls } from '../../src/core/next.ts';
+import { lastStep, type Run } from '../../src/core/state.ts';
 import type { DecisionRecord, Store } from '../../src/core/store.ts';
 import { turn } from '../../src/core/test-support/parts.ts';
-import { InMemoryStore, isCountersignError } from '../../src/index.ts';
+import { type Agent, InMemoryStore, isCountersignError } from '../../src/index.ts';
 import { SQLiteStore } from '../../src/store/sqlite.ts';
 import type { AgentStream } from '../../src/stream/output.ts';
 import { type Desk, followLeg, openDesk, runId, stateOf } from './desk.ts';
 import { checkHistory } from './invariants.ts';
-import { type Plan, plans, seed } from './plan.ts';
+import { type Plan, plannedBelow, plannedCallOf, plans, seed, teamPlans } from './plan.ts';
 
 const numRuns = 200;
 
@@ -24,6 +26,8 @@ const refusals = new Set([
   'needs-data',
   'needs-verdict',
   'run-ended',
+  // Of a run below nothing is kept where nothing was decided.
+  'run-not-found',
   'run-not-stalled',
   'stop-mismatch',
 ]);
@@ -46,11 +50,15 @@ async function attempt(desk: Desk, act: () => Promise<AgentStream | { status: st
 /** A number below `bound`, the next of the tape. */
 type Draw = (bound: number) => number;
 
-function decideOne(desk: Desk, call: Call, draw: Draw): Promise<void> {
-  const agent = desk.agents[draw(2)] as Desk['agents'][0];
+/** At the top, or, where the call is of a run below, by its own agent. */
+function decideOne(desk: Desk, { id, run, call }: Found, draw: Draw): Promise<void> {
+  const members = desk.members[draw(2)] as Record<string, Agent>;
+  const isBelow = draw(3) === 0;
+  const agent = members[isBelow ? run.started.agentId : 'desk'] as Agent;
+  const toolCallId = isBelow ? call.toolCallId : id;
   const options = {
-    runId,
-    toolCallId: draw(8) === 0 ? 'unknown' : call.toolCallId,
+    runId: isBelow ? run.started.runId : runId,
+    toolCallId: draw(8) === 0 ? 'unknown' : toolCallId,
     ...(draw(3) === 0 ? { stop: call.stop } : {}),
     ...(draw(3) === 0 ? { fingerprint: draw(4) === 0 ? 'wrong' : call.request.fingerprint } : {}),
     ...(draw(3) === 0 ? { decisionId: `d-${draw(2)}` } : {}),
@@ -75,7 +83,7 @@ async function play(desk: Desk, draw: Draw, begun: Promise<unknown>): Promise<vo
   const tried: Promise<void>[] = [begun as Promise<void>];
   for (let left = 40; left > 0 && !stateOf(desk)?.outcome; left--) {
     const run = stateOf(desk);
-    const call = run && waitingCalls(run)[draw(4)]?.call;
+    const call = run && waitingCalls(run)[draw(4)];
     switch (draw(6)) {
       case 0:
       case 1:
@@ -89,9 +97,11 @@ async function play(desk: Desk, draw: Draw, begun: Promise<unknown>): Promise<vo
         break;
       case 4: {
         const agent = desk.agents[draw(2)] as Desk['agents'][0];
-        if (run && draw(6) === 0)
-          tried.push(attempt(desk, () => agent.cancelRun({ runId, reason: 'enough' })));
-        else if (run && lastStep(run)?.state === 'stalled') {
+        const one = run && openRuns(run)[draw(4)]?.started;
+        const owner = one && (desk.members[draw(2)]?.[one.agentId] as Agent);
+        if (one && owner && draw(6) === 0)
+          tried.push(attempt(desk, () => owner.cancelRun({ runId: one.runId, reason: 'enough' })));
+        else if (run && stalledRuns(run).length > 0) {
           tried.push(attempt(desk, () => agent.continueRun({ runId })));
         }
         break;
@@ -114,9 +124,9 @@ async function finish(desk: Desk, draw: Draw): Promise<void> {
     if (turns === 3000) throw new Error(`It does not end: ${stillOpen} legs are open, ${describeRun(run)}.`);
     if (turns % 5 > 0 || run === undefined || run.outcome) continue;
     const agent = desk.agents[draw(2)] as Desk['agents'][0];
-    if (lastStep(run)?.state === 'stalled') await attempt(desk, () => agent.continueRun({ runId }));
-    for (const { call } of waitingCalls(run)) {
-      const { toolCallId, state } = call;
+    if (stalledRuns(run).length > 0) await attempt(desk, () => agent.continueRun({ runId }));
+    for (const { id: toolCallId, call } of waitingCalls(run)) {
+      const { state } = call;
       await attempt(desk, () =>
         state === 'held'
           ? agent.approveToolCall({ runId, toolCallId })
@@ -129,10 +139,7 @@ async function finish(desk: Desk, draw: Draw): Promise<void> {
 const describeRun = (run: Run | undefined): string =>
   run === undefined
     ? 'nothing is stored'
-    : JSON.stringify([
-        lastStep(run)?.state,
-        [...run.calls.values()].map(({ toolCallId, state }) => [toolCallId, state]),
-      ]);
+    : JSON.stringify([lastStep(run)?.state, everyCall(run).map(({ id, call }) => [id, call.state])]);
 
 /** What waits is listed by every worker, if nothing moved meanwhile. */
 async function checkListed(desk: Desk): Promise<void> {
@@ -140,7 +147,11 @@ async function checkListed(desk: Desk): Promise<void> {
   const listed = await Promise.all(desk.agents.map((agent) => agent.listSuspendedRuns()));
   const run = stateOf(desk);
   if (run === undefined || desk.recorded.length !== before) return;
-  const expected = run.outcome ? [] : waitingCalls(run).map(({ id, call }) => `${id} ${call.stop}`);
+  // A list has the calls as they were asked for, over all runs below.
+  const waiting = run.outcome ? [] : waitingCalls(run);
+  const expected = waiting
+    .toSorted((one, other) => one.call.requestSeq - other.call.requestSeq)
+    .map(({ id, call }) => `${id} ${call.stop}`);
   for (const { runs } of listed) {
     const calls = runs.flatMap(({ toolCalls }) =>
       toolCalls.map(({ toolCallId, stop }) => `${toolCallId} ${stop}`),
@@ -154,31 +165,42 @@ async function checkOutcome(desk: Desk, plan: Plan): Promise<void> {
   const { recorded, effects, entered, store, broken } = desk;
   deepStrictEqual(broken, [], 'no prompt broke a rule of providers');
   for (const times of effects.values()) strictEqual(times, 1, 'no effect happens twice');
-  checkHistory(recorded);
+  const run = stateOf(desk);
+  for (const one of run ? everyRun(run) : []) checkHistory(eventsOfTools(recorded, one));
   for (const event of recorded) {
     if (event.type === 'step-failed')
       ok(event.error.message.includes('planned failure'), event.error.message);
   }
-  const run = stateOf(desk);
   strictEqual((await store.list({ status: 'all', limit: 10 })).total, 0, 'no head is left over');
   if (run === undefined) return count('never stored');
   const ended = await store.load(runId, 0);
   ok(ended?.kind === 'ended', 'its events are gone');
-  for (const call of run.calls.values()) {
-    const { toolCallId, state } = call;
-    const planned = plan.steps[call.request.step]?.[Number(toolCallId.split('-')[1])];
-    const happened = effects.get(toolCallId) ?? 0;
-    count(`${planned?.gate} ${state}`);
-    const reported = planned?.gate !== 'refused' && (state === 'finished' || state === 'failed');
-    strictEqual(happened, reported ? 1 : 0, `effects of a ${planned?.gate} call that is ${state}`);
-    strictEqual(entered.get(toolCallId) ?? 0, call.attempts, 'each claim is one execute');
-    const records: DecisionRecord[] = ended.records.filter((record) => record.toolCallId === toolCallId);
+  for (const { id, call } of everyCall(run)) {
+    const { state } = call;
+    const above = id.split('~');
+    const planned = plannedCallOf(plannedBelow(plan, above.slice(0, -1)), above.at(-1) as string);
+    count(`${planned?.below ? 'delegation' : planned?.gate} ${state}${above.length > 1 ? ' below' : ''}`);
+    const records: DecisionRecord[] = ended.records.filter((record) => record.toolCallId === id);
     const verdicts = records.filter(({ verdict }) => verdict !== 'cancel').map(({ verdict }) => verdict);
     deepStrictEqual(
       verdicts,
       call.decisions.map(({ verdict }) => verdict),
     );
+    if (planned?.below) continue;
+    const happened = effects.get(id) ?? 0;
+    const reported = planned?.gate !== 'refused' && (state === 'finished' || state === 'failed');
+    strictEqual(happened, reported ? 1 : 0, `effects of a ${planned?.gate} call that is ${state}`);
+    strictEqual(entered.get(id) ?? 0, call.attempts, 'each claim is one execute');
   }
+}
+
+/** The events of a run without those of its delegations, which are claimed once more to take their result. */
+function eventsOfTools(events: readonly Event[], { started, calls }: Run): Event[] {
+  return events.filter(
+    (event) =>
+      event.runId === started.runId &&
+      !('toolCallId' in event && calls.get(event.toolCallId)?.toolName.startsWith('agent-')),
+  );
 }
 
 async function runOne(
@@ -206,30 +228,50 @@ const stores: readonly [string, () => Store][] = [
   ['SQLiteStore', () => new SQLiteStore({ path: ':memory:' })],
 ];
 
+const alone = [
+  'accepted',
+  'already-decided',
+  'compared lists',
+  'free finished',
+  'held finished',
+  'held declined',
+  'held failed',
+  'refused failed',
+];
+const inTeams = [
+  ...alone,
+  'delegation finished',
+  'delegation failed',
+  'delegation finished below',
+  'held finished below',
+  'held declined below',
+  'free finished below',
+];
+
+const sorts: readonly [string, fc.Arbitrary<Plan>, readonly string[]][] = [
+  ['one agent', plans, alone],
+  ['supervisors and sub-agents', teamPlans, inTeams],
+];
+
 describe.each(stores)('%s', (_, open) => {
-  test(`${numRuns} random schedules of two workers (PROPERTY_SEED=${seed})`, {
-    timeout: 120_000,
-  }, async () => {
-    reached.clear();
-    const failures = fc.array(fc.nat(2), { maxLength: 1 });
-    const tape = fc.array(fc.nat(5039), { minLength: 120, maxLength: 120 });
-    const property = fc.asyncProperty(plans, failures, tape, async (plan, failing, drawn) => {
-      const store = open();
-      opened.push(store);
-      await runOne(plan, failing, drawn, store);
-    });
-    await fc.assert(property, { seed, numRuns, endOnFailure: true });
-    for (const what of [
-      'accepted',
-      'already-decided',
-      'compared lists',
-      'free finished',
-      'held finished',
-      'held declined',
-      'held failed',
-      'refused failed',
-    ]) {
-      expect(reached.get(what) ?? 0, what).toBeGreaterThan(5);
-    }
-  });
+  test.each(sorts)(
+    `%s: ${numRuns} random schedules of two workers (PROPERTY_SEED=${seed})`,
+    {
+      timeout: 120_000,
+    },
+    async (_name, plansOf, cases) => {
+      reached.clear();
+      const failures = fc.array(fc.nat(2), { maxLength: 1 });
+      const tape = fc.array(fc.nat(5039), { minLength: 120, maxLength: 120 });
+      const property = fc.asyncProperty(plansOf, failures, tape, async (plan, failing, drawn) => {
+        const store = open();
+        opened.push(store);
+        await runOne(plan, failing, drawn, store);
+      });
+      await fc.assert(property, { seed, numRuns, endOnFailure: true });
+      for (const what of cases) {
+        expect(reached.get(what) ?? 0, what).toBeGreaterThan(5);
+      }
+    },
+  );
 });

@@ -1,18 +1,10 @@
 /** K9: what waits in a sub-agent, at any depth, surfaces at the top and is decided there, or where it waits. */
 import type { PathStep } from 'countersign';
 import { expect } from 'vitest';
-import type { ScriptedCall } from '../../src/testing/scripted-model.ts';
-import { codeOf, type Plan } from '../support/scene.ts';
-import { asksOnce, call, chain, delegate, type Member, membersOf, teamEffects } from '../support/team.ts';
+import { codeOf } from '../support/scene.ts';
+import { call, chain, delegate, teamPlan } from '../support/team.ts';
 import { grammarProblems, ofType } from '../support/told.ts';
 import { inEveryWorld } from '../support/world.ts';
-
-function teamPlan(calls: readonly ScriptedCall[], members: Readonly<Record<string, Member>>) {
-  const effects = teamEffects();
-  const model = asksOnce(calls, 'supervisor');
-  const plan: Plan = { script: model, agents: () => membersOf(effects, members) };
-  return { effects, plan, model };
-}
 
 /** The id at the top of a call that the last of a chain asks for, and the way to it. */
 function placeIn(depth: number, inner: string): { id: string; path: PathStep[] } {

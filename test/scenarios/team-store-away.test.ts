@@ -2,14 +2,14 @@
 import { expect, test } from 'vitest';
 import { Agent, Countersign } from '../../src/index.ts';
 import { SQLiteStore } from '../../src/store/sqlite.ts';
-import { asksOnce, call, delegate, membersOf, teamEffects } from '../support/team.ts';
+import { asksFor, call, delegate, membersOf, teamEffects } from '../support/team.ts';
 
 test('scenario: K12 a pause of a sub-agent that cannot be stored is an error of the run', async () => {
   const effects = teamEffects();
   const agents = membersOf(effects, { level1: { calls: [call('act', 'it'), call('look', 'it')] } });
   const supervisor = new Agent({
     id: 'supervisor',
-    model: asksOnce([delegate('level1')], 'supervisor'),
+    model: asksFor('supervisor', [delegate('level1')]),
     agents,
   });
   const storage = new SQLiteStore({ path: ':memory:' });

@@ -3,12 +3,12 @@ import { expect } from 'vitest';
 import { thread } from '../support/by-thread.ts';
 import { openConversation } from '../support/conversation.ts';
 import { codeOf } from '../support/scene.ts';
-import { asksOnce, call, chain, delegate, membersOf, teamEffects } from '../support/team.ts';
+import { asksFor, call, chain, delegate, membersOf, teamEffects } from '../support/team.ts';
 import { inEveryWorld } from '../support/world.ts';
 
 inEveryWorld('scenario: K11', 'held in a sub-agent: the thread has it, then its outcome', async (open) => {
   const effects = teamEffects();
-  const model = asksOnce([delegate('level1')], 'supervisor');
+  const model = asksFor('supervisor', [delegate('level1')]);
   const scene = openConversation(open, {
     script: model,
     agents: () => membersOf(effects, chain(2, [call('act', 'it')])),
@@ -54,7 +54,7 @@ inEveryWorld('scenario: K11', 'held in a sub-agent: the thread has it, then its 
 inEveryWorld('scenario: K9', 'held in a sub-agent: decided by what a page has', async (open) => {
   const effects = teamEffects();
   const scene = openConversation(open, {
-    script: asksOnce([delegate('level1')], 'supervisor'),
+    script: asksFor('supervisor', [delegate('level1')]),
     agents: () => membersOf(effects, chain(3, [call('act', 'it')])),
   });
   await scene.start();

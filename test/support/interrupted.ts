@@ -25,6 +25,7 @@ export function watched<Entry>(list: Entry[], onPush: () => void): Entry[] {
 export function mortalAgent(
   scene: Scene,
   toolsOf: (die: () => void) => AgentConfig['tools'],
+  agentsOf?: (die: () => void) => AgentConfig['agents'],
 ): { agent: Agent; died: Promise<void>; bury(): Promise<void> } {
   const died = Promise.withResolvers<void>();
   /** The beats of each worker, answered or not. */
@@ -34,15 +35,18 @@ export function mortalAgent(
     crash?.die();
     died.resolve();
   };
-  const agent = scene.another({ tools: toolsOf(die) ?? {} }, (store) => {
-    const beat = (worker: string): Promise<void> => {
-      const beaten = store.workers.beat(worker);
-      beats.set(worker, beaten);
-      return beaten;
-    };
-    crash = crashStore(storeAround(store, { workers: { ...store.workers, beat } }));
-    return crash;
-  });
+  const agent = scene.another(
+    { tools: toolsOf(die) ?? {}, ...(agentsOf ? { agents: agentsOf(die) } : {}) },
+    (store) => {
+      const beat = (worker: string): Promise<void> => {
+        const beaten = store.workers.beat(worker);
+        beats.set(worker, beaten);
+        return beaten;
+      };
+      crash = crashStore(storeAround(store, { workers: { ...store.workers, beat } }));
+      return crash;
+    },
+  );
   const bury = async (): Promise<void> => {
     if (beats.size === 0) throw new Error('It died before it ever lived.');
     for (const [worker, beaten] of beats) {

@@ -66,6 +66,8 @@ export interface Scene {
   turn(messages: MessagesInput, options?: RunOptions): Promise<Told>;
   /** An agent in a registry of its own on the same store, other than planned where `changes` say so. */
   another(changes?: Partial<AgentConfig>, around?: (store: Store) => Store): Agent;
+  /** A registry of its own on the same store, with the planned agent or with others. */
+  registry(changes?: Partial<CountersignConfig>): Countersign;
   /** Sweeps once in a registry of its own: resolves when what dead workers left is taken over. */
   sweep(): Promise<void>;
   /** What `options` are passed again with a decision in this world. */
@@ -157,6 +159,11 @@ export function openScene(world: World, plan: Plan, stage: Stage): Scene {
       (world.temperature === 'warm' ? firstRegistry : openRegistry(around(stage.reopen())).registry).getAgent(
         id,
       ),
+    registry: (changes = {}) => {
+      if (changes.agents === undefined) return openRegistry(around(stage.reopen())).registry;
+      const warn = (message: string): void => void warnings.push(message);
+      return new Countersign({ agents: {}, storage: around(stage.reopen()), warn, ...changes });
+    },
     sweep: () => openRegistry(around(stage.reopen())).registry.sweep(),
     again,
     start: (more = {}, messages = 'Please do it.') =>

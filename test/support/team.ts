@@ -3,6 +3,7 @@ import { Agent, type AgentConfig, createTool } from 'countersign';
 import { z } from 'zod';
 import { type ScriptedCall, type ScriptedModel, scriptedModel } from '../../src/testing/scripted-model.ts';
 import { resultsIn } from './kinds.ts';
+import type { Plan } from './scene.ts';
 
 /** What was carried out, by name, in order. */
 export interface TeamEffects {
@@ -62,16 +63,22 @@ export const delegate = (key: string, prompt = 'Go on.', toolCallId = `to-${key}
   toolCallId,
 });
 
-/** A model that asks for these calls once, and when it has their results says them. */
-export function asksOnce(calls: readonly ScriptedCall[], says: string): ScriptedModel {
+/** A model that asks for these calls, then, with their results, for the next ones, and in the end says so. */
+export function asksFor(says: string, ...steps: readonly (readonly ScriptedCall[])[]): ScriptedModel {
   return scriptedModel((prompt) => {
-    const results = Object.values(resultsIn(prompt));
-    return results.length < calls.length ? { text: `${says} begins. `, calls } : `${says} is done.`;
+    let left = Object.keys(resultsIn(prompt)).length;
+    for (const calls of steps) {
+      if (left < calls.length) return { text: `${says} begins. `, calls };
+      left -= calls.length;
+    }
+    return `${says} is done.`;
   });
 }
 
 export interface Member {
   readonly calls: readonly ScriptedCall[];
+  /** What it asks for when it has the results of the first calls. */
+  readonly later?: readonly ScriptedCall[] | undefined;
   readonly agents?: Readonly<Record<string, Member>> | undefined;
   readonly config?: Partial<AgentConfig> | undefined;
 }
@@ -81,8 +88,9 @@ export function membersOf(
   effects: TeamEffects,
   members: Readonly<Record<string, Member>>,
 ): Record<string, Agent> {
-  const made = Object.entries(members).map(([key, { calls, agents = {}, config }]): [string, Agent] => {
-    const model = effects.models.get(key) ?? asksOnce(calls, key);
+  const made = Object.entries(members).map(([key, member]): [string, Agent] => {
+    const { calls, later = [], agents = {}, config } = member;
+    const model = effects.models.get(key) ?? asksFor(key, calls, later);
     effects.models.set(key, model);
     const below = membersOf(effects, agents);
     return [key, new Agent({ id: key, model, tools: leafTools(effects), agents: below, ...config })];
@@ -98,4 +106,23 @@ export function chain(depth: number, calls: readonly ScriptedCall[]): Record<str
     member = { [`level${level}`]: { calls: [delegate(`level${level + 1}`)], agents: member } };
   }
   return member;
+}
+
+/** A supervisor that asks once for these calls, with these members below it, and has the same tools. */
+export function teamPlan(
+  calls: readonly ScriptedCall[],
+  members: Readonly<Record<string, Member>>,
+  more: Partial<Plan> = {},
+): { effects: TeamEffects; plan: Plan; model: ScriptedModel } {
+  const effects = teamEffects();
+  const model = asksFor('supervisor', calls);
+  const agents = () => membersOf(effects, members);
+  return { effects, plan: { script: model, tools: leafTools(effects), agents, ...more }, model };
+}
+
+/** The model of a member, by its agent's id. */
+export function modelOf({ models }: TeamEffects, agentId: string): ScriptedModel {
+  const model = models.get(agentId);
+  if (model === undefined) throw new Error(`There is no member "${agentId}".`);
+  return model;
 }
