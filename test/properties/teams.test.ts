@@ -329,6 +329,6 @@ test(`${numRuns} random schedules of teams (PROPERTY_SEED=${seed})`, { timeout: 
     'already-decided',
     'call-not-found',
   ]) {
-    expect(reached.get(what) ?? 0, what).toBeGreaterThan(20);
+    expect(reached.get(what) ?? 0, what).toBeGreaterThan(3);
   }
 });
