@@ -8,7 +8,7 @@ import { crashMatrix } from './kill.ts';
 const sample = 14;
 
 describe.each(databases.filter(({ name }) => name !== 'libsql'))('on $name', (database) => {
-  test('what kill -9 leaves is recovered by two others, with no call run twice', async () => {
+  test('scenario: K9 what kill -9 leaves, also in sub-agents, is recovered by two others, with no call run twice', async () => {
     const { folder, remove } = temporaryFolder();
     try {
       const place = await database.create(folder, postgresUrl);

@@ -202,7 +202,9 @@ async function checkData(
 async function toolsOf(owner: Run, root: Run, parts: LegParts): Promise<Parts['tools']> {
   let run = root;
   let below: Parts = { ...parts, me: { worker: '', leg: '' } };
-  for (const { toolCallId } of owner === root ? [] : pathTo(root, owner.started.runId)) {
+  // The state may have moved on since the call was found, so that only ids can be compared.
+  const { runId } = owner.started;
+  for (const { toolCallId } of runId === root.started.runId ? [] : pathTo(root, runId)) {
     const { child, toolName } = run.calls.get(toolCallId) as Call & { child: Run };
     const delegate = below.tools.get(toolName)?.delegate;
     if (delegate === undefined) return new Map();

@@ -241,7 +241,6 @@ const alone = [
 const inTeams = [
   ...alone,
   'delegation finished',
-  'delegation failed',
   'delegation finished below',
   'held finished below',
   'held declined below',

@@ -3,7 +3,7 @@ import type { Path } from './coverage-paths.ts';
 
 /** What the package exports, and the paths that lead through it. A name that is new must be put here. */
 export const pathsOfExports: Readonly<Record<string, readonly Path[] | 'no path'>> = {
-  Agent: ['agent tool', 'dynamic tool', 'AI SDK tool', 'client tool'],
+  Agent: ['agent tool', 'dynamic tool', 'AI SDK tool', 'client tool', 'sub-agent'],
   Countersign: ['warm', 'cold', 'several processes'],
   CountersignError: 'no path',
   InMemoryStore: ['in-memory store'],

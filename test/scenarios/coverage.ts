@@ -38,7 +38,7 @@ const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const conversations = [issue('conversations'), 'sub-agent', 'auto-resume'] as const;
+const conversations = [issue('conversations'), 'auto-resume'] as const;
 const http = [issue('http'), 'HTTP', 'client', 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
@@ -86,17 +86,20 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   K1: cells(
     [test('k01-declined-never-executes'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
+    [test('team-decisions'), 'sub-agent'],
     ...later(toolsets),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
+    [test('team-decisions'), 'sub-agent'],
     ...later(toolsets),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
     [test('bad-input-model-and-store'), ...others],
     ...durability(races, interrupted, observed, byThread),
+    [test('team-decisions'), 'sub-agent'],
     ...later(toolsetsLater),
   ),
   K4: cells(
@@ -108,18 +111,21 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it is told nothing that a model wrote, and moves nothing'),
       byThread,
     ),
+    [test('team-model'), 'sub-agent'],
     ...later(toolsetsLater, inConversations),
   ),
   K5: cells(
     [test('k05-every-path-holds'), ...world, 'approve', 'listSuspendedRuns'],
     [decidedBefore, 'decline', 'resume', 'continueRun', 'cancelRun'],
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
+    [test('team-model'), 'sub-agent'],
     ...later(toolsets),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
     [doesNotApply('no call waits in a step whose model call is tried again'), 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
+    [test('team-neighbours'), 'sub-agent'],
     ...later(toolsets, inConversations),
   ),
   K7: cells(
@@ -127,27 +133,38 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('no call is open in a step whose model call is tried again'), 'continueRun'],
     [doesNotApply('it ends all calls of the run: K17'), 'cancelRun'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
+    [test('team-neighbours'), 'sub-agent'],
     ...later(toolsets),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
     ...durability(races, interrupted, observed, afterThread),
+    [test('team-neighbours'), 'sub-agent'],
     ...later(toolsets, inConversations),
   ),
   K9: cells(
-    [laterOn, ...today],
-    ...durability(laterOn, laterOn, laterOn, laterOn),
+    [test('k09-nested'), ...faces, ...kept, ...verdicts, 'cancelRun', 'listSuspendedRuns', 'sub-agent'],
+    [test('team-model'), ...tools],
+    [doesNotApply('no call waits in a step whose model call is tried again'), 'continueRun'],
+    ...durability(
+      test('e2e/crash/crash'),
+      test('team-interrupted'),
+      test('k09-nested'),
+      test('team-neighbours'),
+    ),
     ...later(laterOn, inTeams),
   ),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
     [doesNotApply('no model is asked after it'), 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, neighbours, doesNotApply('no model is asked after it'), afterThread),
+    [test('team-model'), 'sub-agent'],
     ...later(toolsetsLater, turns),
   ),
   K11: cells(
     [loaded, ...today],
     ...durability(laterOn, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
+    [inTeams, 'sub-agent'],
     ...later(laterOn, loaded),
   ),
   K12: cells(
@@ -156,6 +173,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('bad-input-decisions'), 'resume'],
     [doesNotApply('it stores an event without content'), 'decline', 'continueRun', 'cancelRun'],
     ...durability(races, neighbours, doesNotApply('it stores nothing'), afterThread),
+    [test('team-context'), 'sub-agent'],
     ...later(laterOn, keptInThread),
   ),
   K13: cells(
@@ -167,6 +185,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it takes no options and runs no tool'),
       afterThread,
     ),
+    [test('team-context'), 'sub-agent'],
     ...later(toolsets, keptInThread),
   ),
   K14: cells(
@@ -179,17 +198,20 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       observed,
       doesNotApply('it returns no stream: who wants to follow observes'),
     ),
+    [test('team-stream'), 'sub-agent'],
     ...later(toolsetsLater),
   ),
   K15: cells(
     [issue('http'), ...today],
     ...durability(issue('http'), issue('http'), issue('http'), issue('http')),
+    [issue('http'), 'sub-agent'],
     ...later(),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],
     [issue('deadlines'), 'resume', 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
+    [test('team-stream'), 'sub-agent'],
     ...later(),
   ),
   K17: cells(
@@ -206,23 +228,27 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('what cancels a run asks for no tool'), 'dynamic tool', 'AI SDK tool'],
     [laterOn, 'resume'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
+    [test('team-stream'), 'sub-agent'],
     ...later(toolsetsLater, turns),
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
     [laterOn, 'dynamic tool', 'AI SDK tool', 'client tool', 'approve', 'decline', ...others],
     ...durability(laterOn, laterOn, laterOn, laterOn),
+    [laterOn, 'sub-agent'],
     ...later(),
   ),
   K19: cells(
     [test('k19-nothing-lingers'), ...today],
     ...durability(races, neighbours, observed, afterThread),
+    [test('team-stream'), 'sub-agent'],
     ...later(toolsetsLater, keptInThread),
   ),
   K20: cells(
     [test('k20-declined'), ...world, ...verdicts],
     [doesNotApply('it declines nothing'), 'continueRun', 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
+    [test('team-decisions'), 'sub-agent'],
     ...later(toolsets, inConversations),
   ),
 };

@@ -357,8 +357,8 @@ inBothFaces(
     for (const name of ['agent-one', 'one']) {
       const { plan, model } = teamPlan([delegate('one')], { one: { calls: [] }, two: { calls: [] } });
       const toolChoice = { type: 'tool', toolName: name } as const;
-      const scene = open({ ...plan, options: { activeTools: [name], toolChoice } });
-      expect((await scene.start()).finishReason).toBe('stop');
+      const scene = open({ ...plan, options: { activeTools: [name], toolChoice, maxSteps: 1 } });
+      expect((await scene.start()).finishReason).toBe('max-steps');
       for (const asked of model.calls) {
         expect(asked.tools?.map((tool) => tool.name)).toEqual(['agent-one']);
         expect(asked.toolChoice).toEqual({ type: 'tool', toolName: 'agent-one' });

@@ -1,4 +1,4 @@
-/** K4, K5 and K10 in a sub-agent: models decide nothing there, what is held stays held, and each reads valid prompts. */
+/** K4, K5, K9 and K10 in a sub-agent: models decide nothing there, what is held stays held, and each reads valid prompts. */
 import { Agent, type AgentConfig, createTool, type PolicyOption } from 'countersign';
 import { expect } from 'vitest';
 import { z } from 'zod';
@@ -113,6 +113,28 @@ for (const kind of kinds) {
     expect(told.finishReason).toBe('stop');
     expect(resultsIn(model.calls.at(-1)?.prompt)['call-0-0']).toMatchObject({ value: { refunded: 10 } });
     expect(effects).toEqual(kind.clientSide ? [] : [{ order: 'a', amount: 10 }]);
+  });
+}
+
+for (const kind of kinds) {
+  const inWorlds = kind.name === 'agent tool' ? inEveryWorld : inBothFaces;
+  inWorlds('scenario: K9', `decided where it waits, by its own agent (${kind.name})`, async (open) => {
+    const effects: Refund[] = [];
+    const model = scriptedModel((prompt) =>
+      prompt.at(-1)?.role === 'tool' ? 'Sub-agent done.' : (askRefunds('a') as ScriptedStep),
+    );
+    const agents = () => ({
+      desk: new Agent({ id: 'below', model, tools: kind.tools(effects, true) ?? {} }),
+    });
+    const scene = open({ script: [{ calls: [delegate('desk')] }, 'Done.'], agents });
+    const { runId } = await scene.start();
+    const on = { runId: `${runId}~to-desk`, toolCallId: 'call-0-0' };
+    let told = await scene.memberOf('below').approveToolCallGenerate(on);
+    if (kind.clientSide) told = await scene.memberOf('below').resumeGenerate({ refunded: 10 }, on);
+    expect(told.text).toBe('Sub-agent done.');
+    if ((await scene.store.load(runId, 0))?.kind === 'open') await scene.observe({ runId });
+    expect(effects).toEqual(kind.clientSide ? [] : [{ order: 'a', amount: 10 }]);
+    expect(model.calls).toHaveLength(2);
   });
 }
 

@@ -1,7 +1,7 @@
-/** K6, K7 and K8 with sub-agents: calls side by side in one run, and in several below one root. */
+/** K6 to K9 with sub-agents: calls side by side in one run, and in several below one root. */
 import { expect } from 'vitest';
 import { resultsIn } from '../support/kinds.ts';
-import { call, chain, delegate, modelOf, teamPlan } from '../support/team.ts';
+import { call, chain, delegate, leafTools, modelOf, teamPlan } from '../support/team.ts';
 import { ofType } from '../support/told.ts';
 import { inBothFaces, inEveryWorld, inOneWorld } from '../support/world.ts';
 
@@ -170,7 +170,7 @@ inEveryWorld(
   },
 );
 
-inEveryWorld('scenario: K8', 'decided by conversation, under the qualified id', async (open) => {
+inEveryWorld('scenario: K9', 'decided by conversation, under the qualified id', async (open) => {
   const { effects, plan } = teamPlan([delegate('one'), delegate('two')], mixed);
   const on = { threadId: 'thread 1', resourceId: 'user 1' };
   const scene = open({ ...plan, options: { memory: { thread: on.threadId, resource: on.resourceId } } });
@@ -182,4 +182,31 @@ inEveryWorld('scenario: K8', 'decided by conversation, under the qualified id', 
   await scene.send({ ...on, approved: true });
   await scene.observe({ runId });
   expect(effects.executed.toSorted()).toEqual(['act a', 'act f', 'ask c z', 'look b', 'look d']);
+});
+
+inBothFaces('scenario: K8', 'resume data is checked while the run moves on beside it', async (open) => {
+  const { effects, plan } = teamPlan([call('ask', 'own'), call('act', 'own'), delegate('one')], {
+    one: { calls: [call('ask', 'c')] },
+  });
+  const entered = Promise.withResolvers<void>();
+  const door = Promise.withResolvers<void>();
+  let slowly = false;
+  const tools = async (): Promise<object> => {
+    if (slowly) {
+      slowly = false;
+      entered.resolve();
+      await door.promise;
+    }
+    return leafTools(effects);
+  };
+  const scene = open({ ...plan, tools: tools as never });
+  const { runId } = await scene.start();
+  slowly = true;
+  const resuming = scene.resume({ answer: 'x' }, runId, { toolCallId: 'ask-own' });
+  await entered.promise;
+  await scene.approve(runId, { toolCallId: 'act-own' });
+  door.resolve();
+  expect((await resuming).finishReason).toBe('suspended');
+  expect((await scene.resume({ answer: 'y' }, runId)).text).toBe('supervisor is done.');
+  expect(effects.executed).toEqual(['act own', 'ask own x', 'ask c y']);
 });

@@ -1,4 +1,4 @@
-/** K14, K17 and K19 with sub-agents: what readers are told, how runs below end early, and what is left of them. */
+/** K14, K16, K17 and K19 with sub-agents: what readers are told, how runs below end early, and what is left of them. */
 import { type Chunk, createTool } from 'countersign';
 import { expect } from 'vitest';
 import { z } from 'zod';
@@ -362,7 +362,7 @@ inEveryWorld(
     const again = scene.memberOf('level2');
     const below = { runId: `${runId}~to-level1~to-level2`, toolCallId: 'act-a' };
     expect(await codeOf(again.approveToolCall(below))).toBe('already-decided');
-    expect(await codeOf(again.cancelRun(below))).toBe('run-ended');
+    expect(await codeOf(again.cancelRun({ runId: below.runId }))).toBe('run-ended');
   },
 );
 
@@ -421,4 +421,19 @@ inOneWorld('scenario: K17', 'a model call below is aborted with its run', async 
   controller.abort();
   expect((await starting).finishReason).toBe('cancelled');
   expect(modelOf(effects, 'one').calls).toEqual([]);
+});
+
+inEveryWorld('scenario: K16', 'what waits below waits for good, and no sweep touches it', async (open) => {
+  const started = Date.UTC(2026, 0, 1);
+  let now = started;
+  const { effects, plan } = teamPlan([delegate('level1')], chain(2, [call('act', 'a'), call('ask', 'b')]));
+  const scene = open({ ...plan, registry: { clock: { now: () => now, sleep: async () => {} } } });
+  const { runId } = await scene.start();
+  now += 10 * 365 * 24 * 60 * 60 * 1000;
+  await scene.sweep();
+  const { runs } = await scene.list();
+  expect(runs).toMatchObject([{ runId, suspendedAt: new Date(started) }]);
+  await scene.approve(runId, { toolCallId: 'to-level1~to-level2~act-a' });
+  expect((await scene.resume({ answer: 'x' }, runId)).text).toBe('supervisor is done.');
+  expect(effects.executed).toEqual(['act a', 'ask b x']);
 });
