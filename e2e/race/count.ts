@@ -16,7 +16,7 @@ export interface RunEnd {
 export interface RaceFacts {
   readonly runs: ReadonlyMap<string, RunEnd>;
   /** The calls that each run has. */
-  readonly callIds: readonly string[];
+  callIdsOf(runId: string): readonly string[];
   readonly effects: readonly Effect[];
   readonly history: readonly HistoryEntry[];
   readonly ending: Ending;
@@ -40,7 +40,7 @@ export interface RaceCount {
   readonly unknown: number;
 }
 
-export function countRace({ runs, callIds, effects, history, ending }: RaceFacts): RaceCount {
+export function countRace({ runs, callIdsOf, effects, history, ending }: RaceFacts): RaceCount {
   const problems: string[] = [];
   const counts = {
     doubles: 0,
@@ -52,14 +52,14 @@ export function countRace({ runs, callIds, effects, history, ending }: RaceFacts
   };
   const rows = Map.groupBy(effects, ({ runId, toolCallId }) => `${runId}/${toolCallId}`);
   for (const { runId, toolCallId, args } of effects) {
-    if (!runs.has(runId) || !callIds.includes(toolCallId))
+    if (!runs.has(runId) || !callIdsOf(runId).includes(toolCallId))
       problems.push(`${runId}/${toolCallId}: a row of nobody`);
     else if (args !== JSON.stringify({ order: toolCallId }))
       problems.push(`${runId}/${toolCallId}: ran with ${args}`);
   }
   for (const [runId, end] of runs) {
     if (end.kind !== 'ended') problems.push(`${runId}: is ${end.kind}, not ended`);
-    for (const toolCallId of callIds) {
+    for (const toolCallId of callIdsOf(runId)) {
       const key = `${runId}/${toolCallId}`;
       const count = rows.get(key)?.length ?? 0;
       if (count > 1) {

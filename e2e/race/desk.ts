@@ -1,13 +1,26 @@
-/** The agent that every process of a race has: one step with three held calls, each of which leaves one row. */
+/** The agent that every process of a race has: three held calls, each of which leaves one row, alone or in a team. */
 
 import { z } from 'zod';
+import { childIdOf, firstIdOf } from '../../src/core/below.ts';
 import { Agent, Countersign, createTool, type Store } from '../../src/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import type { Effects } from './effects.ts';
 import type { Random } from './random.ts';
 
-/** The ids of the three calls. */
-export const callIds = ['one', 'two', 'three'] as const;
+/** The id of a run; every third is one of a supervisor, where `teams` is set. */
+export function runIdOf(seed: number, index: number, teams: boolean): string {
+  return `${teams && index % 3 === 2 ? 'team' : 'run'}-${seed}-${index}`;
+}
+
+const isTeam = (text: string): boolean => /\bteam-/.test(text);
+
+/** The ids of the three calls of a run. Of those of a team two are asked for by a sub-agent. */
+export function callIdsOf(runId: string): readonly string[] {
+  return isTeam(runId) ? ['to-helper~one', 'to-helper~two', 'three'] : ['one', 'two', 'three'];
+}
+
+/** What a run is asked for. */
+export const orderFor = (runId: string): string => `Refund all three of ${runId}`;
 
 /** Short, so that what a killed process leaves is soon taken over. */
 export const heartbeat = { every: 50, lease: 400 } as const;
@@ -29,7 +42,9 @@ export function openDesk({ store, effects, random, onTool, warn }: DeskOptions):
     id: 'refund',
     inputSchema: z.object({ order: z.string() }),
     requireApproval: true,
-    execute: async (args, { runId, toolCallId }) => {
+    execute: async (args, context) => {
+      const runId = firstIdOf(context.runId);
+      const toolCallId = childIdOf(context.runId, context.toolCallId).slice(runId.length + 1);
       onTool('entered');
       await turns(random.below(3));
       effects.add({ runId, toolCallId, args: JSON.stringify(args) });
@@ -38,18 +53,24 @@ export function openDesk({ store, effects, random, onTool, warn }: DeskOptions):
       return { refunded: args.order };
     },
   });
-  const model = scriptedModel((prompt) =>
+  const call = (toolCallId: string, order = toolCallId) => ({
+    toolName: 'refund',
+    toolCallId,
+    args: { order },
+  });
+  const model = scriptedModel((prompt) => {
+    if (prompt.at(-1)?.role === 'tool') return 'Done.';
+    if (!isTeam(JSON.stringify(prompt))) return { calls: [call('one'), call('two'), call('three')] };
+    const delegation = { toolName: 'agent-helper', toolCallId: 'to-helper', args: { prompt: 'Refund two.' } };
+    return { calls: [delegation, call('three')] };
+  });
+  const modelBelow = scriptedModel((prompt) =>
     prompt.at(-1)?.role === 'tool'
-      ? 'Done.'
-      : {
-          calls: callIds.map((toolCallId) => ({
-            toolName: 'refund',
-            toolCallId,
-            args: { order: toolCallId },
-          })),
-        },
+      ? 'Done below.'
+      : { calls: [call('one', 'to-helper~one'), call('two', 'to-helper~two')] },
   );
-  const agent = new Agent({ id: 'desk', model, tools: { refund } });
+  const helper = new Agent({ id: 'helper', model: modelBelow, tools: { refund } });
+  const agent = new Agent({ id: 'desk', model, tools: { refund }, agents: { helper } });
   return { agent, countersign: registryOf({ agent }, store, warn) };
 }
 

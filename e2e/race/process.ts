@@ -1,7 +1,7 @@
 /** One process of a race. Started by `race.ts`, with its options as argument, and talked to by IPC. */
 import type { Store } from '../../src/index.ts';
 import { openAsking } from './asking.ts';
-import { openDesk, registryOf } from './desk.ts';
+import { openDesk, orderFor, registryOf } from './desk.ts';
 import { openEffects } from './effects.ts';
 import { finish } from './finish.ts';
 import { openJournal } from './journal.ts';
@@ -46,7 +46,7 @@ async function handle(message: ToProcess): Promise<void> {
       for (const runId of message.runIds) {
         const conversation = { thread: `thread of ${runId}`, resource: 'customer' };
         const durable = random.below(4) === 0;
-        const { finishReason } = await desk.agent.generate('Refund all three', {
+        const { finishReason } = await desk.agent.generate(orderFor(runId), {
           runId,
           durable,
           memory: conversation,

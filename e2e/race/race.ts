@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { countRace, type RaceCount } from './count.ts';
-import { callIds } from './desk.ts';
+import { callIdsOf, runIdOf } from './desk.ts';
 import { openEffects } from './effects.ts';
 import { readJournal } from './journal.ts';
 import type { Ending, ProcessOptions } from './messages.ts';
@@ -42,7 +42,10 @@ export interface RaceResult extends RaceCount, Kills {
 export async function race(options: RaceOptions): Promise<RaceResult> {
   const { folder, seed } = options;
   const start = performance.now();
-  const runIds = Array.from({ length: options.runs }, (_, index) => `run-${seed}-${index}`);
+  const runIds = Array.from({ length: options.runs }, (_, index) =>
+    // Where claims are dropped, no delegation could begin its run.
+    runIdOf(seed, index, !options.withoutClaims),
+  );
   const paths = { effects: join(folder, 'effects.db'), journal: join(folder, 'journal') };
   const effects = openEffects(paths.effects);
   const store = openPlace(options.place);
@@ -66,7 +69,7 @@ export async function race(options: RaceOptions): Promise<RaceResult> {
       ),
     );
     const history = readJournal(paths.journal);
-    const count = countRace({ runs, callIds, effects: effects.all(), history, ending });
+    const count = countRace({ runs, callIdsOf, effects: effects.all(), history, ending });
     return {
       ...count,
       problems: [...count.problems, ...crew.problems],

@@ -1,5 +1,5 @@
 /** The middle of a race: each seat decides every call; its process is killed now and then, and another one sits down. */
-import { callIds } from './desk.ts';
+import { callIdsOf } from './desk.ts';
 import type { FromProcess, Target } from './messages.ts';
 import type { RaceProcess } from './process-handle.ts';
 import type { Crew, RaceOptions } from './race.ts';
@@ -23,7 +23,9 @@ export async function decideAll(
 ): Promise<Kills> {
   const { processes, fronts = 0, killEvery } = options;
   const random = randomFrom(options.seed);
-  const targets = runIds.flatMap((runId) => callIds.map((toolCallId): Target => ({ runId, toolCallId })));
+  const targets = runIds.flatMap((runId) =>
+    callIdsOf(runId).map((toolCallId): Target => ({ runId, toolCallId })),
+  );
   const windows = Array.from({ length: Math.ceil(targets.length / windowSize) }, (_, index) =>
     targets.slice(index * windowSize, (index + 1) * windowSize),
   );

@@ -53,7 +53,7 @@ function facts(
 ): RaceFacts {
   return {
     runs: new Map([['run', { kind: more.kind ?? 'ended', records }]]),
-    callIds: ['one'],
+    callIdsOf: () => ['one'],
     effects,
     history: asked(records[0]?.verdict ?? 'approve'),
     ending: {

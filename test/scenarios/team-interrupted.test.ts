@@ -159,3 +159,27 @@ inEveryWorld(
     expect((await scene.resume({ answer: 'y' }, runId)).text).toBe('supervisor is done.');
   },
 );
+
+inEveryWorld(
+  'scenario: K8',
+  'nobody supplies what the root needs: it is stalled, also where a run below could go on',
+  async (open) => {
+    const { effects, plan } = teamPlan([delegate('one')], { one: { calls: [call('act', 'a')] } });
+    const scene = open(plan);
+    const hooks = { beforeToolCall: () => {} };
+    const { runId } = await scene.start({ hooks });
+    const front = scene.registry({ agents: {} });
+    await front.decideToolCall({ verdict: 'approve', runId, toolCallId: top });
+    await front.stop();
+    for (let sweeps = 0; sweeps < 2; sweeps++) {
+      await scene.sweep();
+      expect((await scene.list({ status: 'stalled' })).runs).toMatchObject([{ runId }]);
+      expect((await scene.list({ status: 'running' })).runs).toEqual([]);
+    }
+    expect(effects.executed).toEqual([]);
+    expect(await codeOf(scene.continueRun(runId))).toBe('option-missing');
+    expect((await scene.continueRun(runId, { hooks })).text).toBe('supervisor is done.');
+    expect(effects.executed).toEqual(['act a']);
+  },
+  coldOnly,
+);
