@@ -9,20 +9,19 @@ import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../strea
 import { delegationTools, withDelegations } from './agent-code.ts';
 import { answerCall } from './auto-resume.ts';
 import { cancelRun } from './cancel.ts';
+import { checkOptions, optionKeys } from './check-options.ts';
 import { continueRun } from './continuation.ts';
 import { decideCall, resolveCall } from './decision.ts';
 import { checkKeys } from './known-keys.ts';
 import { type ListOptions, listRuns, type SuspendedRuns } from './list.ts';
 import { Memory, memoryInside } from './memory.ts';
 import { type ObserveOptions, observeRun } from './observe.ts';
-import {
-  type CancelOptions,
-  type ContinueOptions,
-  checkOptions,
-  type DecisionOptions,
-  optionKeys,
-  type ResolveOptions,
-  type RunOptions,
+import type {
+  CancelOptions,
+  ContinueOptions,
+  DecisionOptions,
+  ResolveOptions,
+  RunOptions,
 } from './options.ts';
 import { recoverRun } from './recovery.ts';
 import type { DecideOptions } from './remote-decision.ts';

@@ -1,10 +1,11 @@
 /** Ends a run on request. */
 import { RequestContext } from '../core/context.ts';
+import { optionKeys } from './check-options.ts';
 import { checkRequest } from './check-request.ts';
 import { placesOf } from './conversation.ts';
 import { checkKeys } from './known-keys.ts';
 import { acquireOpen } from './legs.ts';
-import { type CancelOptions, optionKeys } from './options.ts';
+import type { CancelOptions } from './options.ts';
 import { recoverRun } from './recovery.ts';
 import { requestCancel } from './request-cancel.ts';
 import type { AgentCore } from './types.ts';

@@ -4,10 +4,11 @@ import type { Event, Person } from '../core/event.ts';
 import { headOf, isClaim, stalledRuns } from '../core/next.ts';
 import type { Run } from '../core/state.ts';
 import type { Leg } from '../stream/leg.ts';
+import { optionKeys } from './check-options.ts';
 import { checkRequest } from './check-request.ts';
 import { checkKeys } from './known-keys.ts';
 import { acquireOpen, runLeg, withLease } from './legs.ts';
-import { broughtToRoot, type ContinueOptions, optionKeys } from './options.ts';
+import { broughtToRoot, type ContinueOptions } from './options.ts';
 import { partsOf } from './prepare.ts';
 import type { AgentCore } from './types.ts';
 

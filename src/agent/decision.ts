@@ -11,6 +11,7 @@ import type { Call, Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
 import { endedLeg } from '../stream/ended.ts';
 import type { Leg } from '../stream/leg.ts';
+import { optionKeys } from './check-options.ts';
 import { checkRequest } from './check-request.ts';
 import { continued, moverMissing } from './continuation.ts';
 import { decideEnded } from './ended-decision.ts';
@@ -24,7 +25,7 @@ import {
   runLeg,
   withLease,
 } from './legs.ts';
-import { broughtToRoot, type DecisionOptions, optionKeys, type ResolveOptions } from './options.ts';
+import { broughtToRoot, type DecisionOptions, type ResolveOptions } from './options.ts';
 import { type LegParts, partsOf } from './prepare.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease } from './worker.ts';

@@ -1,6 +1,5 @@
-/** The options of `stream`, `generate` and of decisions: their types, their checks, and what of them is stored. */
+/** The options of `stream`, `generate` and of decisions: their types, and what of them is stored. */
 import type { RequestContext } from '../core/context.ts';
-import { CountersignError } from '../core/errors.ts';
 import type { Person, StoredOptions } from '../core/event.ts';
 import { type JsonObject, toJson } from '../core/json.ts';
 import type { ToolChoice } from '../core/model.ts';
@@ -9,13 +8,12 @@ import type { PolicyOption } from '../core/policy.ts';
 import type { Schema } from '../core/schema.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
-import { type DelegationOptions, isDelegationOptions } from '../team/delegation-hooks.ts';
+import type { DelegationOptions } from '../team/delegation-hooks.ts';
 import { isId } from './ids.ts';
-import type { KeysOf } from './known-keys.ts';
-import { checkMemoryOptions, type MemoryOptions } from './memory.ts';
-import { isStopWhen, type StopWhen } from './stop-when.ts';
-import { checkStructuredOutput, type StructuredOutput } from './structured-output.ts';
-import { isToolsets, type ToolsetsInput } from './tools.ts';
+import type { MemoryOptions } from './memory.ts';
+import type { StopWhen } from './stop-when.ts';
+import type { StructuredOutput } from './structured-output.ts';
+import type { ToolsetsInput } from './tools.ts';
 
 /** What each leg's caller may pass, and must pass again where it could not be stored. */
 export interface LegOptions<Output extends Schema = Schema> extends LegCallbacks {
@@ -154,59 +152,6 @@ export interface CancelOptions {
   readonly by?: Person | undefined;
 }
 
-/** Which keys each method takes. An option that is not here does not compile. */
-const legKeys = {
-  requireToolApproval: true,
-  hooks: true,
-  delegation: true,
-  requestContext: true,
-  model: true,
-  instructions: true,
-  toolsets: true,
-  activeTools: true,
-  toolChoice: true,
-  stopWhen: true,
-  structuredOutput: true,
-  modelSettings: true,
-  providerOptions: true,
-  waitUntil: true,
-  abortSignal: true,
-  onChunk: true,
-  onStepFinish: true,
-  onFinish: true,
-  onError: true,
-} as const satisfies KeysOf<LegOptions>;
-
-const decisionKeys = {
-  ...legKeys,
-  memory: true,
-  runId: true,
-  toolCallId: true,
-  stop: true,
-  fingerprint: true,
-  reason: true,
-  decisionId: true,
-  by: true,
-} as const satisfies KeysOf<DecisionOptions>;
-
-export const optionKeys = {
-  leg: legKeys,
-  run: {
-    ...legKeys,
-    maxSteps: true,
-    toolCallConcurrency: true,
-    maxRetries: true,
-    durable: true,
-    autoResumeSuspendedTools: true,
-    runId: true,
-    memory: true,
-  } satisfies KeysOf<RunOptions>,
-  decision: decisionKeys,
-  resolve: { ...decisionKeys, runAgain: true, output: true, error: true } satisfies KeysOf<ResolveOptions>,
-  continue: { ...legKeys, memory: true, runId: true, by: true } satisfies KeysOf<ContinueOptions>,
-  cancel: { runId: true, reason: true, by: true } satisfies KeysOf<CancelOptions>,
-} as const;
-
 /** The defaults. One table: SPEC.md has the same. */
 export const defaults = {
   maxSteps: 20,
@@ -235,76 +180,6 @@ function mergedObject(
   return base[key] && over[key] ? { [key]: { ...base[key], ...over[key] } } : {};
 }
 
-/** @throws `invalid-option` naming the option and what was expected. */
-export function checkOptions(options: RunOptions): void {
-  const refuse = (name: string, expected: string): never => {
-    throw new CountersignError('invalid-option', `The option ${name} is malformed.`, { expected });
-  };
-  for (const name of ['maxSteps', 'toolCallConcurrency'] as const) {
-    const value = options[name];
-    if (value !== undefined && (!Number.isInteger(value) || value < 1)) refuse(name, 'a whole number from 1');
-  }
-  const { maxRetries, activeTools, toolsets, requestContext, runId, memory, abortSignal, hooks, toolChoice } =
-    options;
-  const { delegation } = options;
-  if (maxRetries !== undefined && (!Number.isInteger(maxRetries) || maxRetries < 0)) {
-    refuse('maxRetries', 'a whole number from 0');
-  }
-  if (
-    activeTools !== undefined &&
-    !(Array.isArray(activeTools) && activeTools.every((id) => typeof id === 'string'))
-  ) {
-    refuse('activeTools', 'a list of tool ids');
-  }
-  if (toolsets !== undefined && !isToolsets(toolsets)) {
-    refuse('toolsets', '{ name: { key: tool, … }, … }');
-  }
-  checkStructuredOutput(options.structuredOutput);
-  if (options.stopWhen !== undefined && !isStopWhen(options.stopWhen)) {
-    refuse('stopWhen', 'a function, or a list of functions: ({ steps }) => boolean');
-  }
-  if (requestContext !== undefined && typeof requestContext?.entries !== 'function') {
-    refuse('requestContext', 'a RequestContext');
-  }
-  if (runId !== undefined && !isId(runId)) refuse('runId', 'a string that is not empty, of whole characters');
-  if (abortSignal !== undefined && !(abortSignal instanceof AbortSignal))
-    refuse('abortSignal', 'an AbortSignal');
-  if (hooks !== undefined && (typeof hooks !== 'object' || hooks === null)) {
-    refuse('hooks', '{ beforeToolCall?, afterToolCall? }');
-  }
-  if (delegation !== undefined && !isDelegationOptions(delegation)) {
-    refuse(
-      'delegation',
-      '{ onDelegationStart?, onDelegationComplete?, messageFilter? }, all functions, and ' +
-        'includeSubAgentToolResultsInModelContext?, a boolean',
-    );
-  }
-  for (const name of ['onChunk', 'onStepFinish', 'onFinish', 'onError', 'waitUntil'] as const) {
-    if (options[name] !== undefined && typeof options[name] !== 'function') refuse(name, 'a function');
-  }
-  const isNamed =
-    typeof toolChoice === 'object' && toolChoice?.type === 'tool' && typeof toolChoice.toolName === 'string';
-  if (toolChoice !== undefined && !isNamed && !['auto', 'none', 'required'].includes(toolChoice as string)) {
-    refuse('toolChoice', "'auto', 'none', 'required' or { type: 'tool', toolName }");
-  }
-  const { resource } = memory ?? {};
-  if (
-    memory !== undefined &&
-    (threadOf(memory) === undefined || (resource !== undefined && !isId(resource)))
-  ) {
-    refuse('memory', '{ thread: id or { id, title?, metadata? }, resource?: id, options? }');
-  }
-  if (memory?.options !== undefined) checkMemoryOptions(memory.options);
-}
-
-/** The id of a run that begins: the ids of runs below it are made with `~`. @throws `invalid-option`. */
-export function checkNewRunId(runId: string | undefined): void {
-  if (!runId?.includes('~')) return;
-  throw new CountersignError('invalid-option', 'The option runId is malformed.', {
-    expected: 'an id without "~", which joins the ids of runs below',
-  });
-}
-
 /**
  * What the caller of a leg brings to the run at the top. Who acts on a run below brings what could not be stored;
  * the other options are of the run that they name, and that one has its own.
@@ -315,7 +190,8 @@ export function broughtToRoot(options: LegOptions, isRoot: boolean): LegOptions 
   return { requireToolApproval, hooks, delegation, toolsets, requestContext };
 }
 
-function threadOf(memory: RunMemory): string | undefined {
+/** The id of the thread, if it is one. */
+export function threadOf(memory: RunMemory): string | undefined {
   const id = typeof memory?.thread === 'object' ? memory.thread?.id : memory?.thread;
   return isId(id) ? id : undefined;
 }

@@ -13,15 +13,13 @@ import { isTool } from '../core/tool.ts';
 import { messagesOf } from '../models/prompt.ts';
 import { requestOf } from '../models/request.ts';
 import { codeOf } from './agent-code.ts';
+import { checkNewRunId, checkOptions, optionKeys } from './check-options.ts';
 import { conversationOfLeg, type LegConversation, type Recalled } from './conversation.ts';
 import { checkKeys } from './known-keys.ts';
 import {
-  checkNewRunId,
-  checkOptions,
   defaults,
   type LegOptions,
   mergeOptions,
-  optionKeys,
   type RunOptions,
   storedLegOptions,
   storedOptions,

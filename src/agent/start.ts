@@ -2,10 +2,11 @@
 import { existsError } from '../core/log-errors.ts';
 import { toMessages } from '../models/to-messages.ts';
 import type { Leg } from '../stream/leg.ts';
+import { optionKeys } from './check-options.ts';
 import { beginConversation, newInput } from './conversation.ts';
 import { checkKeys } from './known-keys.ts';
 import { runLeg } from './legs.ts';
-import { conversationOf, optionKeys, type RunOptions } from './options.ts';
+import { conversationOf, type RunOptions } from './options.ts';
 import { contextOf, optionsOfRun, partsOf, startedEvent } from './prepare.ts';
 import { resumableIn } from './resume-tools.ts';
 import type { AgentCore, MessagesInput } from './types.ts';

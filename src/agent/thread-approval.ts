@@ -2,9 +2,10 @@
 import { CountersignError } from '../core/errors.ts';
 import type { Person } from '../core/event.ts';
 import type { ListedRun, OpenCall } from '../core/store.ts';
+import { optionKeys } from './check-options.ts';
 import { decideCall } from './decision.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
-import { type LegOptions, optionKeys } from './options.ts';
+import type { LegOptions } from './options.ts';
 import type { AgentCore } from './types.ts';
 
 export interface SendToolApprovalOptions extends LegOptions {

@@ -1,0 +1,141 @@
+/** Whether options are what they must be: known keys, values of the right form. What is unclear must not run. */
+import { CountersignError } from '../core/errors.ts';
+import { isDelegationOptions } from '../team/delegation-hooks.ts';
+import { isId } from './ids.ts';
+import type { KeysOf } from './known-keys.ts';
+import { checkMemoryOptions } from './memory.ts';
+import {
+  type CancelOptions,
+  type ContinueOptions,
+  type DecisionOptions,
+  type LegOptions,
+  type ResolveOptions,
+  type RunOptions,
+  threadOf,
+} from './options.ts';
+import { isStopWhen } from './stop-when.ts';
+import { checkStructuredOutput } from './structured-output.ts';
+import { isToolsets } from './tools.ts';
+
+/** Which keys each method takes. An option that is not here does not compile. */
+const legKeys = {
+  requireToolApproval: true,
+  hooks: true,
+  delegation: true,
+  requestContext: true,
+  model: true,
+  instructions: true,
+  toolsets: true,
+  activeTools: true,
+  toolChoice: true,
+  stopWhen: true,
+  structuredOutput: true,
+  modelSettings: true,
+  providerOptions: true,
+  waitUntil: true,
+  abortSignal: true,
+  onChunk: true,
+  onStepFinish: true,
+  onFinish: true,
+  onError: true,
+} as const satisfies KeysOf<LegOptions>;
+
+const decisionKeys = {
+  ...legKeys,
+  memory: true,
+  runId: true,
+  toolCallId: true,
+  stop: true,
+  fingerprint: true,
+  reason: true,
+  decisionId: true,
+  by: true,
+} as const satisfies KeysOf<DecisionOptions>;
+
+export const optionKeys = {
+  leg: legKeys,
+  run: {
+    ...legKeys,
+    maxSteps: true,
+    toolCallConcurrency: true,
+    maxRetries: true,
+    durable: true,
+    autoResumeSuspendedTools: true,
+    runId: true,
+    memory: true,
+  } satisfies KeysOf<RunOptions>,
+  decision: decisionKeys,
+  resolve: { ...decisionKeys, runAgain: true, output: true, error: true } satisfies KeysOf<ResolveOptions>,
+  continue: { ...legKeys, memory: true, runId: true, by: true } satisfies KeysOf<ContinueOptions>,
+  cancel: { runId: true, reason: true, by: true } satisfies KeysOf<CancelOptions>,
+} as const;
+
+/** @throws `invalid-option` naming the option and what was expected. */
+export function checkOptions(options: RunOptions): void {
+  const refuse = (name: string, expected: string): never => {
+    throw new CountersignError('invalid-option', `The option ${name} is malformed.`, { expected });
+  };
+  for (const name of ['maxSteps', 'toolCallConcurrency'] as const) {
+    const value = options[name];
+    if (value !== undefined && (!Number.isInteger(value) || value < 1)) refuse(name, 'a whole number from 1');
+  }
+  const { maxRetries, activeTools, toolsets, requestContext, runId, memory, abortSignal, hooks, toolChoice } =
+    options;
+  const { delegation } = options;
+  if (maxRetries !== undefined && (!Number.isInteger(maxRetries) || maxRetries < 0)) {
+    refuse('maxRetries', 'a whole number from 0');
+  }
+  if (
+    activeTools !== undefined &&
+    !(Array.isArray(activeTools) && activeTools.every((id) => typeof id === 'string'))
+  ) {
+    refuse('activeTools', 'a list of tool ids');
+  }
+  if (toolsets !== undefined && !isToolsets(toolsets)) {
+    refuse('toolsets', '{ name: { key: tool, … }, … }');
+  }
+  checkStructuredOutput(options.structuredOutput);
+  if (options.stopWhen !== undefined && !isStopWhen(options.stopWhen)) {
+    refuse('stopWhen', 'a function, or a list of functions: ({ steps }) => boolean');
+  }
+  if (requestContext !== undefined && typeof requestContext?.entries !== 'function') {
+    refuse('requestContext', 'a RequestContext');
+  }
+  if (runId !== undefined && !isId(runId)) refuse('runId', 'a string that is not empty, of whole characters');
+  if (abortSignal !== undefined && !(abortSignal instanceof AbortSignal))
+    refuse('abortSignal', 'an AbortSignal');
+  if (hooks !== undefined && (typeof hooks !== 'object' || hooks === null)) {
+    refuse('hooks', '{ beforeToolCall?, afterToolCall? }');
+  }
+  if (delegation !== undefined && !isDelegationOptions(delegation)) {
+    refuse(
+      'delegation',
+      '{ onDelegationStart?, onDelegationComplete?, messageFilter? }, all functions, and ' +
+        'includeSubAgentToolResultsInModelContext?, a boolean',
+    );
+  }
+  for (const name of ['onChunk', 'onStepFinish', 'onFinish', 'onError', 'waitUntil'] as const) {
+    if (options[name] !== undefined && typeof options[name] !== 'function') refuse(name, 'a function');
+  }
+  const isNamed =
+    typeof toolChoice === 'object' && toolChoice?.type === 'tool' && typeof toolChoice.toolName === 'string';
+  if (toolChoice !== undefined && !isNamed && !['auto', 'none', 'required'].includes(toolChoice as string)) {
+    refuse('toolChoice', "'auto', 'none', 'required' or { type: 'tool', toolName }");
+  }
+  const { resource } = memory ?? {};
+  if (
+    memory !== undefined &&
+    (threadOf(memory) === undefined || (resource !== undefined && !isId(resource)))
+  ) {
+    refuse('memory', '{ thread: id or { id, title?, metadata? }, resource?: id, options? }');
+  }
+  if (memory?.options !== undefined) checkMemoryOptions(memory.options);
+}
+
+/** The id of a run that begins: the ids of runs below it are made with `~`. @throws `invalid-option`. */
+export function checkNewRunId(runId: string | undefined): void {
+  if (!runId?.includes('~')) return;
+  throw new CountersignError('invalid-option', 'The option runId is malformed.', {
+    expected: 'an id without "~", which joins the ids of runs below',
+  });
+}
