@@ -6,8 +6,6 @@ export {
   Memory,
   type MemoryConfig,
   type MemoryOptions,
-  type SavedMessage,
-  type Thread,
   type ThreadList,
 } from './agent/memory.ts';
 export type { ObserveOptions } from './agent/observe.ts';
@@ -22,6 +20,8 @@ export type {
   RunOptions,
   ThreadInput,
 } from './agent/options.ts';
+export type { Thread } from './agent/own-thread.ts';
+export type { SavedMessage } from './agent/saved-messages.ts';
 export type { StopCondition, StopWhen } from './agent/stop-when.ts';
 export type { ObjectOf, StructuredOutput } from './agent/structured-output.ts';
 export type { ToolsetsInput, ToolsInput } from './agent/tools.ts';

@@ -1,6 +1,5 @@
 /** `Memory`: the conversations of agents, kept in a store. */
 
-import { uiMessagesFrom } from '../conversation/input-view.ts';
 import {
   type ConversationIds,
   openRunsOf,
@@ -8,15 +7,13 @@ import {
   type ThreadPlaces,
 } from '../conversation/thread.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
-import { type JsonObject, toJson } from '../core/json.ts';
-import type { Message, MessageInput } from '../core/message.ts';
-import type { Store, ThreadRow, ThreadStore } from '../core/store.ts';
+import type { Store, ThreadStore } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
-import { toMessages } from '../models/to-messages.ts';
 import { guarded } from './guarded-store.ts';
 import { isId } from './ids.ts';
+import { ensureThread, ownThread, type Thread, threadFrom } from './own-thread.ts';
 import { requestCancel } from './request-cancel.ts';
-import type { UiMessageInput } from './ui-message-input.ts';
+import { type SavedMessage, uiMessagesOf } from './saved-messages.ts';
 import { openWorker, systemClock, type Worker } from './worker.ts';
 
 export interface MemoryOptions {
@@ -37,17 +34,6 @@ export interface MemoryConfig {
   readonly options?: MemoryOptions | undefined;
 }
 
-/** A conversation. It belongs to its resource: a user, a tenant, whatever your ids mean. */
-export interface Thread {
-  readonly id: string;
-  readonly resourceId: string;
-  readonly title?: string;
-  readonly metadata?: JsonObject;
-  readonly createdAt: Date;
-  /** When something was last said in it. */
-  readonly updatedAt: Date;
-}
-
 export interface ThreadList {
   /** Those last spoken in first. */
   readonly threads: readonly Thread[];
@@ -57,9 +43,6 @@ export interface ThreadList {
   /** Given when there is another page. */
   readonly cursor?: string;
 }
-
-/** What `saveMessages` takes: messages of a chat page, of a prompt, or texts of a user. */
-export type SavedMessage = string | UiMessageInput | MessageInput | Message;
 
 /** Lets agents find what they need. */
 export const memoryInside: unique symbol = Symbol('countersign.memory');
@@ -252,84 +235,6 @@ export class Memory {
 }
 
 const warn = (message: string): void => console.warn(`[countersign] ${message}`);
-
-/** The thread, made if it is not there. @throws `thread-not-found` when it is another resource's. */
-export async function ensureThread(
-  threads: ThreadStore,
-  options: ConversationIds & { readonly title?: string | undefined; readonly metadata?: object | undefined },
-  now: number,
-): Promise<ThreadRow> {
-  const { threadId, resourceId, title, metadata } = options;
-  const row =
-    (await threads.get(threadId)) ??
-    (await threads.create({
-      threadId,
-      resourceId,
-      ...(title === undefined ? {} : { title }),
-      ...(metadata === undefined ? {} : { metadata: toJson(metadata, 'metadata') as JsonObject }),
-      createdAt: now,
-      updatedAt: now,
-    }));
-  if (row.resourceId !== resourceId) throw threadNotFound(threadId);
-  return row;
-}
-
-async function ownThread(
-  threads: ThreadStore,
-  { threadId, resourceId }: ConversationIds,
-): Promise<ThreadRow> {
-  const row = await threads.get(threadId);
-  if (row === undefined || row.resourceId !== resourceId) throw threadNotFound(threadId);
-  return row;
-}
-
-/** The same whether there is none, or it is another resource's: nothing is told. */
-export function threadNotFound(threadId: string): CountersignError {
-  return new CountersignError('thread-not-found', `There is no thread "${threadId}" of this resource.`, {
-    threadId,
-    expected: 'the threadId and the resourceId that the thread was made with',
-  });
-}
-
-function threadFrom({ threadId, resourceId, title, metadata, createdAt, updatedAt }: ThreadRow): Thread {
-  return {
-    id: threadId,
-    resourceId,
-    ...(title === undefined ? {} : { title }),
-    ...(metadata === undefined ? {} : { metadata }),
-    createdAt: new Date(createdAt),
-    updatedAt: new Date(updatedAt),
-  };
-}
-
-/** UI messages with their ids, all others with new ones. */
-function uiMessagesOf(given: SavedMessage | readonly SavedMessage[]): UIMessage[] {
-  const list = (Array.isArray(given) ? given : [given]) as readonly SavedMessage[];
-  const isUi = (message: SavedMessage): message is UiMessageInput =>
-    typeof message === 'object' && message !== null && 'parts' in message;
-  if (!list.some(isUi)) {
-    const made = uiMessagesFrom(
-      toMessages(list as never),
-      () => undefined,
-      () => crypto.randomUUID(),
-    );
-    return made.map(({ message }) => message);
-  }
-  return list.map((message, index) => {
-    const { id = crypto.randomUUID(), role, parts } = message as Partial<UiMessageInput>;
-    if (
-      !isUi(message) ||
-      !isId(id) ||
-      !Array.isArray(parts) ||
-      !['system', 'user', 'assistant'].includes(role ?? '')
-    ) {
-      throw new CountersignError('invalid-message', `Message ${index} is no UIMessage.`, {
-        expected: "UIMessages { id, role: 'user' | 'assistant' | 'system', parts } throughout, or none",
-      });
-    }
-    return { ...(toJson(message, `message ${index}`) as unknown as UIMessage), id };
-  });
-}
 
 /** @throws `invalid-option`. */
 function checkIds(ids: Readonly<Record<string, unknown>>): void {
