@@ -66,7 +66,7 @@ function legOfRecord(
   options: DecisionOptions,
   given: DecisionRequest,
 ): Leg {
-  const record = decideEnded(ended, decidedRequest(given, undefined));
+  const record = decideEnded(ended, given);
   const plan = { ...callbacksOf(agent, options), schema: options.structuredOutput?.schema };
   return endedLeg(ended, record, plan, agent.binding().worker.warn);
 }
@@ -160,7 +160,7 @@ function requestOf(options: DecisionOptions): Omit<DecisionRequest, 'verdict'> {
 
 /** `resumeStream` on a held call is a decision only for exactly `{ approved, reason? }`. */
 function decidedRequest(given: DecisionRequest, state: string | undefined): DecisionRequest {
-  if (given.verdict !== 'resume' || state === 'suspended') return given;
+  if (given.verdict !== 'resume' || state !== 'held' || given.answering) return given;
   const verdict = verdictIn(given.data);
   return verdict ? { ...given, data: undefined, ...verdict } : given;
 }

@@ -4,12 +4,12 @@
  */
 
 import type { Resumable, RunStarted } from '../core/event.ts';
-import type { JsonObject } from '../core/json.ts';
-import type { Message } from '../core/message.ts';
+import type { Json, JsonObject } from '../core/json.ts';
+import type { Message, ModelOutput } from '../core/message.ts';
 import { waitingCalls } from '../core/next.ts';
 import type { NamedTool } from '../core/parts.ts';
-import type { Run } from '../core/state.ts';
-import { toolOf } from '../core/tool.ts';
+import type { Call, Run } from '../core/state.ts';
+import { type Tool, toolOf } from '../core/tool.ts';
 import type { LegOptions } from './options.ts';
 import type { AgentCore } from './types.ts';
 
@@ -27,46 +27,85 @@ export function resumableIn(
   return open
     .filter(({ started }) => started.agentId === agentId)
     .flatMap((run) => waitingCalls(run).map(({ id, call }) => ({ runId: run.started.runId, id, call })))
-    .flatMap(({ runId, id, call: { state, suspension, toolName, stop } }) => {
-      const { resumeSchema, payload = null, autoResume } = suspension ?? {};
-      if (state !== 'suspended' || !autoResume || resumeSchema === undefined) return [];
-      const name = freeName(toolName, names);
-      return [{ name, runId, toolCallId: id, stop, toolName, payload, resumeSchema }];
+    .flatMap(({ runId, id, call }) => {
+      const { resumeSchema, autoResume } = call.suspension ?? {};
+      if (call.state !== 'suspended' || !autoResume || resumeSchema === undefined) return [];
+      const name = freeName(call.toolName, names);
+      return [{ name, runId, toolCallId: id, stop: call.stop, about: aboutCall(call), resumeSchema }];
     });
 }
 
+/** In characters: the names that providers take. */
+const longestName = 64;
+
 function freeName(toolName: string, taken: Set<string>): string {
-  const base = `resume-${toolName}`;
-  let name = base.slice(0, 64);
-  for (let number = 2; taken.has(name); number++) name = `${base.slice(0, 60)}-${number}`;
+  const named = (suffix: string): string =>
+    `resume-${toolName}`.slice(0, longestName - suffix.length) + suffix;
+  let name = named('');
+  for (let number = 2; taken.has(name); number++) name = named(`-${number}`);
   taken.add(name);
   return name;
+}
+
+/** Providers refuse a description of more than 1024 characters; the prompt has the call in full. */
+function aboutCall({ toolName, args, suspension }: Call): string {
+  return (
+    `An earlier call of "${toolName}" waits for an answer. It was called with ${shortJson(args)}. ` +
+    `It asked: ${shortJson(suspension?.payload ?? null)}. ` +
+    "Call this only if the user's message answers that; else leave it waiting."
+  );
+}
+
+/** In characters, of what a call was given, and of what it asked. */
+const longestPart = 360;
+
+function shortJson(value: Json): string {
+  const text = JSON.stringify(value);
+  return text.length <= longestPart ? text : `${text.slice(0, longestPart).toWellFormed()}…`;
 }
 
 /** @param leg what its caller brought, and what the waiting run may lack. */
 export function resumeTools(agent: AgentCore, started: RunStarted, leg: LegOptions): NamedTool[] {
   return (started.resumable ?? []).map((resumable) => {
-    const { name, toolName, payload, resumeSchema } = resumable;
-    // A model's arguments are an object; what is none is put into one.
-    const isObject = resumeSchema.type === 'object';
-    const jsonSchema: JsonObject = isObject
-      ? resumeSchema
-      : { type: 'object', properties: { answer: resumeSchema }, required: ['answer'] };
-    const tool = toolOf({
-      id: name,
-      description:
-        `An earlier call of "${toolName}" waits for an answer. It asked: ${JSON.stringify(payload)}. ` +
-        "Call this only if the user's message answers that; else leave it waiting.",
-      inputSchema: { _type: undefined, jsonSchema },
-      // A reference to the waiting call: whoever takes it over takes what became of that one.
-      idempotent: true,
-      execute(input, context) {
-        const data = isObject ? input : (input as { answer: unknown }).answer;
-        const { messageIds, messages } = started;
-        const messageId = messageIds?.at(-1) ?? `${started.runId}:${messages.length - 1}`;
-        return agent.answer(resumable, data, { messageId, context, leg });
-      },
-    });
-    return { tool, alias: name, onlyFirst: true };
+    const tool = resumeTool(agent, started, leg, resumable);
+    return { tool, alias: tool.id, onlyFirst: true };
   });
+}
+
+function resumeTool(agent: AgentCore, started: RunStarted, leg: LegOptions, resumable: Resumable): Tool {
+  const { name, about, resumeSchema } = resumable;
+  const isObject = resumeSchema.type === 'object';
+  /** What the model reads of results that their own tools say in other words, by call. */
+  const outputs = new Map<string, ModelOutput>();
+  return toolOf({
+    id: name,
+    description: about,
+    inputSchema: { _type: undefined, jsonSchema: isObject ? resumeSchema : asArguments(resumeSchema) },
+    // A reference to the waiting call: whoever takes it over takes what became of that one.
+    idempotent: true,
+    async execute(input, context) {
+      const data = isObject ? input : (input as { answer: unknown }).answer;
+      const { messageIds, messages } = started;
+      const messageId = messageIds?.at(-1) ?? `${started.runId}:${messages.length - 1}`;
+      const answer = await agent.answer(resumable, data, { messageId, context, leg });
+      if (answer.modelOutput) outputs.set(context.toolCallId, answer.modelOutput);
+      return answer.result;
+    },
+    toModelOutput: (output, { toolCallId }) =>
+      outputs.get(toolCallId) ?? {
+        type: typeof output === 'string' ? 'text' : 'json',
+        value: output as never,
+      },
+  });
+}
+
+/** A model's arguments are an object: what is none is put into one. References are from its root. */
+function asArguments({ $schema: _draft, $defs, definitions, ...answer }: JsonObject): JsonObject {
+  return {
+    type: 'object',
+    properties: { answer },
+    required: ['answer'],
+    ...($defs === undefined ? {} : { $defs }),
+    ...(definitions === undefined ? {} : { definitions }),
+  };
 }

@@ -1,6 +1,6 @@
 /** What an agent is made of, and what the functions of this folder know of it. */
 import type { RequestContext } from '../core/context.ts';
-import type { Resumable } from '../core/event.ts';
+import type { Answer, Resumable } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import type { Message, MessageInput } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
@@ -27,6 +27,11 @@ export interface AnsweringTurn {
   /** The call of the turn that takes the result. */
   readonly context: ToolContext;
   readonly leg: LegOptions;
+}
+
+/** What the turn is told: a result, or that there is none yet. */
+export interface TurnAnswer extends Pick<Answer, 'modelOutput'> {
+  readonly result: Json;
 }
 
 /** What agents know of each other. */
@@ -120,6 +125,6 @@ export interface AgentCore {
   whenSeveralWait(): 'latest' | 'refuse';
   model(input: ModelInput): Model;
   /** Answers a suspended call of an earlier turn for a call of this one. */
-  answer(resumable: Resumable, data: unknown, turn: AnsweringTurn): Promise<Json>;
+  answer(resumable: Resumable, data: unknown, turn: AnsweringTurn): Promise<TurnAnswer>;
   messages(input: MessagesInput): Promise<Exclude<MessagesInput, UiMessageInput | readonly UiMessageInput[]>>;
 }

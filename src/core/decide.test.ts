@@ -145,6 +145,19 @@ describe('the second of two decisions (scenario: K3)', () => {
     expect(answerOf(nameless, request('approve', { toolCallId: 'c1' }))).toBe('already-decided');
   });
 
+  test('is recognised where the data of a resume is itself a yes or no', () => {
+    const resume = decided('c1', 'resume', { decisionId: 'd-1' });
+    const run = runWith([requested('c1', 'free')], callStarted('c1'), suspended('c1'), resume);
+    for (const approved of [true, false]) {
+      const asked = request('resume', { toolCallId: 'c1', decisionId: 'd-1', data: { approved } });
+      expect(answerOf(run, asked)).toBe('repeat');
+    }
+    const declined = runWith([requested('c1', 'held')], decided('c1', 'decline', { decisionId: 'd-1' }));
+    const no = request('resume', { toolCallId: 'c1', decisionId: 'd-1', data: { approved: false } });
+    expect(answerOf(declined, no)).toBe('repeat');
+    expect(answerOf(declined, { ...no, data: { approved: true } })).toBe('already-decided');
+  });
+
   test('is about its own stop, also after the call waits again', () => {
     const again = [approve, callStarted('c1'), suspended('c1', 2)];
     const run = runWith([requested('c1', 'held')], ...again);

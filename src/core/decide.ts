@@ -170,8 +170,8 @@ export function isRepeat(
   request: DecisionRequest,
 ): boolean {
   if (recorded.decisionId === undefined || recorded.decisionId !== request.decisionId) return false;
-  const word =
-    request.verdict === 'resume' ? (verdictIn(request.data)?.verdict ?? 'resume') : request.verdict;
+  const isVerdict = request.verdict === 'resume' && recorded.verdict !== 'resume';
+  const word = isVerdict ? (verdictIn(request.data)?.verdict ?? 'resume') : request.verdict;
   const isYes = (verdict: string): boolean => verdict === 'approve' || verdict === 'resume';
   return recorded.verdict === word || (isYes(recorded.verdict) && isYes(word));
 }

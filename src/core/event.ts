@@ -52,6 +52,14 @@ export interface Answering {
   readonly toolCallId: string;
 }
 
+/** What became of a call whose result another run takes. */
+export interface Answer {
+  readonly result?: Json;
+  /** What the model reads in place of the result. */
+  readonly modelOutput?: ModelOutput;
+  readonly error?: CallError;
+}
+
 /** A suspended call that a turn may answer in words, as a tool of its first model call (auto-resume). */
 export interface Resumable {
   /** The name of that tool. */
@@ -59,8 +67,8 @@ export interface Resumable {
   readonly runId: string;
   readonly toolCallId: string;
   readonly stop: number;
-  readonly toolName: string;
-  readonly payload: Json;
+  /** What the model is told of it. */
+  readonly about: string;
   readonly resumeSchema: JsonObject;
 }
 
@@ -97,7 +105,7 @@ export interface Outcome {
   readonly reason?: string;
   readonly by?: Person;
   /** Another run took the result of its last call, and the conversation went on there. */
-  readonly answered?: Answering & { readonly result?: Json; readonly error?: CallError };
+  readonly answered?: Answering & Answer;
 }
 
 export type Verdict = 'approve' | 'decline' | 'resume' | 'resolve';

@@ -146,7 +146,6 @@ describe('a tool without execute', () => {
       type: 'call-suspended',
       payload: null,
       resumeSchema: { type: 'object' },
-      autoResume: true,
     });
   });
 

@@ -322,6 +322,21 @@ describe('a call that answers a call of another run', () => {
     ]);
   });
 
+  test('ends it with what the model is to read in place of the result, or with the error', () => {
+    const outcomeAfter = (settled: Event): unknown => {
+      const run = runWith([free], ...waits, answered, ...going, settled);
+      return riders(fold(riders(run, me, 99), run) as Run, me, 99)[0];
+    };
+    const modelOutput = { type: 'text', value: 'It is sunny.' } as const;
+    expect(outcomeAfter({ ...finished('c1', 'sunny'), modelOutput } as Event)).toMatchObject({
+      outcome: { answered: { ...answering, result: 'sunny', modelOutput } },
+    });
+    const error = { code: 'tool-failed', message: 'No weather.' } as const;
+    expect(outcomeAfter({ ...finished('c1'), type: 'call-failed', error } as Event)).toMatchObject({
+      outcome: { status: 'finished', answered: { ...answering, error } },
+    });
+  });
+
   test('leaves the others waiting, and the run goes on with whichever is settled last', () => {
     const open = runWith([free, held], ...waits, answered, ...going, finished('c1', 'sunny'));
     expect(ridesIn(open)).toEqual([]);

@@ -144,8 +144,9 @@ function outcomeOf(run: Run): Outcome {
   const summary = { messageId: run.started.messageId, text, usage: totalUsage(run) };
   if (run.cancel) return { status: 'cancelled', finishReason: 'cancelled', ...summary, ...run.cancel };
   if (run.answered) {
-    const { result, error } = latest(openCalls(run)) ?? {};
-    const answered = { ...run.answered, ...(error ? { error } : { result: result ?? null }) };
+    const { result = null, error, modelOutput } = latest(openCalls(run)) ?? {};
+    const given = { result, ...(modelOutput ? { modelOutput } : {}) };
+    const answered = { ...run.answered, ...(error ? { error } : given) };
     return { status: 'finished', finishReason: 'answered', ...summary, answered };
   }
   const step = lastStep(run);

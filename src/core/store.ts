@@ -3,7 +3,7 @@
  * here that says must is a test there.
  */
 import type { PathStep } from './below.ts';
-import type { CallError, Decision, MessageKey, Outcome, Person, Verdict } from './event.ts';
+import type { Answering, CallError, Decision, MessageKey, Outcome, Person, Verdict } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Head } from './next.ts';
 
@@ -65,6 +65,7 @@ export interface DecisionRecord {
   readonly reason?: string;
   readonly decisionId?: string;
   readonly addressed?: 'latest';
+  readonly answering?: Answering;
   readonly fingerprint: string;
   /** Left out above 16 KB. */
   readonly args?: Json;

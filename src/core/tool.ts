@@ -89,7 +89,8 @@ export interface ToolOptions<
   readonly approver?: 'owner' | 'reviewer' | undefined;
   /**
    * Whether the next message of the conversation may answer what a suspended call asked, where auto-resume is on.
-   * Left out: yes, unless the `resumeSchema` is of booleans alone, which asks for consent, not for data.
+   * Left out: yes, unless the `resumeSchema` demands nothing but booleans, which is consent, not data, and unless a
+   * client carries the tool out.
    */
   readonly autoResume?: boolean | undefined;
   readonly strict?: boolean | undefined;
@@ -160,6 +161,8 @@ export function toolOf(options: ToolOptions & Pick<Tool, 'provider' | 'inputExam
   return Object.freeze({
     ...options,
     ...(clientSide ? { execute: waitForOutput, suspendSchema: undefined, resumeSchema: resumedWith } : {}),
+    // What a client has done is nothing that a message says.
+    ...(clientSide && !resumeSchema ? { autoResume: options.autoResume ?? false } : {}),
     [toolBrand]: true,
     inputJsonSchema: () => (input ??= jsonSchemaOf(inputSchema, `inputSchema of tool "${id}"`)),
     resumeJsonSchema: () =>
@@ -176,10 +179,19 @@ function waitForOutput(_input: unknown, { agent }: ToolContext): unknown {
 
 /** Whether what a call of the tool asks may be answered in words. */
 export function mayAutoResume({ autoResume }: Tool, resumeSchema: JsonObject): boolean {
-  const isBoolean = (schema: Json): boolean => (schema as JsonObject | null)?.type === 'boolean';
-  const asked = Object.values((resumeSchema.properties ?? {}) as JsonObject);
-  const isConsent = isBoolean(resumeSchema) || (asked.length > 0 && asked.every(isBoolean));
-  return autoResume ?? !isConsent;
+  return autoResume === undefined ? !isConsent(resumeSchema) : autoResume === true;
+}
+
+/** Whether all that a schema demands is yes or no, or nothing at all. */
+function isConsent(schema: Json): boolean {
+  const { type, anyOf, const: only, properties, required, additionalProperties } = schema as JsonObject;
+  if (Array.isArray(anyOf)) return anyOf.every(isConsent);
+  if (!properties)
+    return typeof only === 'boolean' || [type].flat().every((is) => is === 'boolean' || is === 'null');
+  const asked = Object.entries(properties as JsonObject);
+  const demanded = asked.filter(([key]) => (required as Json[] | undefined)?.includes(key));
+  if (asked.length === 0) return !additionalProperties;
+  return (demanded.length > 0 ? demanded : asked).every(([, one]) => isConsent(one));
 }
 
 export function isTool(value: unknown): value is Tool {

@@ -65,6 +65,8 @@ export type FinishReason =
   | 'suspended'
   | 'max-steps'
   | 'cancelled'
+  /** A later turn of the conversation took the result of its last call: auto-resume. */
+  | 'answered'
   | (string & {});
 
 export interface FinishPayload {

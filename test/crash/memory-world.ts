@@ -41,11 +41,15 @@ export interface Process {
   atRest(): Promise<void>;
 }
 
-/** @param wrap what this process alone sees of the database. */
+/**
+ * @param wrap what this process alone sees of the database.
+ * @param open makes its agent.
+ */
 export function openProcess(
   shared: Shared,
   at?: Point,
   wrap: (store: Store) => Store = (store) => store,
+  open: (world: World) => Agent = openDesk,
 ): Process {
   const phases: Phase[] = [];
   const work = new Set<Promise<void>>();
@@ -73,7 +77,7 @@ export function openProcess(
       await reach('after effect');
     },
   };
-  const agent = openDesk(world);
+  const agent = open(world);
   const countersign = new Countersign({
     agents: { agent },
     storage: store,

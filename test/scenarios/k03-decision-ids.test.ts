@@ -151,3 +151,29 @@ inOneWorld(
     expect((await scene.approve(runId, { decisionId: 'click 1' })).messageId).toBe(messageId);
   },
 );
+
+inEveryWorld('scenario: K3', 'a no that is the data of a resume, repeated by its id', async (open) => {
+  const answers: boolean[] = [];
+  const consent = createTool({
+    id: 'consent',
+    inputSchema: z.object({}),
+    resumeSchema: z.object({ approved: z.boolean() }),
+    execute: async (_input, { agent }) => {
+      if (agent.resumeData === undefined) return agent.suspend({ question: 'Really?' });
+      answers.push(agent.resumeData.approved);
+      return { went: agent.resumeData.approved };
+    },
+  });
+  const other = { toolName: 'consent', toolCallId: 'other' };
+  const scene = open({
+    script: [{ calls: [{ toolName: 'consent', toolCallId: 'one' }, other] }, 'Done.'],
+    tools: { consent },
+  });
+  const { runId } = await scene.start();
+  const choice = { toolCallId: 'one', decisionId: 'click 1' };
+  const told = await scene.resume({ approved: false }, runId, choice);
+  expect((await scene.resume({ approved: false }, runId, choice)).results).toEqual(told.results);
+  await scene.resume({ approved: true }, runId, { toolCallId: 'other' });
+  expect((await scene.resume({ approved: false }, runId, choice)).results).toEqual(told.results);
+  expect(answers).toEqual([false, true]);
+});

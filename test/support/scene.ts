@@ -206,7 +206,8 @@ export function openScene(world: World, plan: Plan, stage: Stage): Scene {
 
 /** What a caller of a decision may pass of what the caller of the run passed. */
 function legOptionsOf(options: RunOptions): LegOptions {
-  const { maxSteps, toolCallConcurrency, maxRetries, runId, memory, abortSignal, ...again } = options;
+  const { maxSteps, toolCallConcurrency, maxRetries, durable, autoResumeSuspendedTools, ...more } = options;
+  const { runId, memory, abortSignal, ...again } = more;
   return again;
 }
 
