@@ -40,6 +40,7 @@ for (const depth of [1, 2]) {
     expect((await scene.list({ ...thread, status: 'all' })).runs).toEqual([]);
     expect(callsIn(await loaded(scene)).map(({ toolCallId, state }) => [toolCallId, state])).toEqual([
       ['to-level1', 'output-available'],
+      [idAt(depth, 'ask-where'), 'output-available'],
       ['R', 'output-available'],
     ]);
     expectValidPrompts(scene, 3);
