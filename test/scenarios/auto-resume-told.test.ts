@@ -1,4 +1,4 @@
-/** K10, K11, K14 and K19 of auto-resume: what models, pages, readers and the store are told of both runs. */
+/** K10, K11, K12, K14 and K19 of auto-resume: what models, pages, readers and the store are told of both runs. */
 import { createTool } from 'countersign';
 import { expect } from 'vitest';
 import { z } from 'zod';
@@ -75,6 +75,34 @@ inEveryWorld(
     expect(after.some(({ parts }) => parts.some(({ type }) => type.startsWith('data-')))).toBe(false);
     await scene.turn('Thanks.');
     expect((await loaded(scene)).slice(0, 4)).toEqual(after);
+  },
+);
+
+inEveryWorld(
+  'scenario: K12',
+  'a large question is neither stored again nor more than providers take',
+  async (open) => {
+    const question = `Which? ${'x'.repeat(200_000)}`;
+    const scene = openAnswering(open, {
+      script: [{ calls: [asks('weather', 'A')] }, { calls: [answers('Rome')] }, 'Fine.'],
+      tools: {
+        ask: askingTool([], 'ask', {
+          execute: async (
+            _input: object,
+            { agent }: { agent: { resumeData?: object; suspend(payload: object): unknown } },
+          ) => (agent.resumeData === undefined ? agent.suspend({ question }) : 'Sunny.'),
+        }),
+      },
+    });
+    await scene.start();
+    const { runId } = await scene.turn('Rome.', { requireToolApproval: true });
+    const extra = scene.model.calls[1]?.tools?.[1] as { description?: string } | undefined;
+    expect(extra?.description?.length).toBeLessThanOrEqual(1024);
+    const stored = await scene.store.load(runId, 0);
+    const events = stored?.kind === 'open' ? stored.events : [];
+    expect(events.length).toBeGreaterThan(0);
+    expect(events.join('').length).toBeLessThan(8000);
+    expect((await scene.approve(runId)).text).toBe('Fine.');
   },
 );
 

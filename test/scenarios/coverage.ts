@@ -38,7 +38,7 @@ const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const conversations = [issue('conversations'), 'sub-agent', 'auto-resume'] as const;
+const conversations = [issue('conversations'), 'sub-agent'] as const;
 const http = [issue('http'), 'HTTP', 'client', 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
@@ -65,6 +65,11 @@ function later(
   return [[toolset, 'toolset'], [memory, 'memory'], conversations, http, mcp];
 }
 
+/** The path of auto-resume, by what follows `auto-resume` in the name of the file. */
+function answered(what?: string): readonly [Cell, Path] {
+  return [test(what === undefined ? 'auto-resume' : `auto-resume-${what}`), 'auto-resume'];
+}
+
 const twoProcesses = test('two-processes');
 const races = test('e2e/race/kinds');
 const interrupted = test('interrupted');
@@ -83,17 +88,20 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   K1: cells(
     [test('k01-declined-never-executes'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
+    answered('calls'),
     ...later(toolsets),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
+    answered('calls'),
     ...later(toolsets),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
     [test('bad-input-model-and-store'), ...others],
     ...durability(races, interrupted, observed, byThread),
+    answered('races'),
     ...later(),
   ),
   K4: cells(
@@ -105,18 +113,21 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it is told nothing that a model wrote, and moves nothing'),
       byThread,
     ),
+    answered('model'),
     ...later(),
   ),
   K5: cells(
     [test('k05-every-path-holds'), ...world, 'approve', 'listSuspendedRuns'],
     [decidedBefore, 'decline', 'resume', 'continueRun', 'cancelRun'],
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
+    answered('options'),
     ...later(toolsets),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
     [doesNotApply('no call waits in a step whose model call is tried again'), 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
+    answered('calls'),
     ...later(toolsets),
   ),
   K7: cells(
@@ -124,23 +135,32 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('no call is open in a step whose model call is tried again'), 'continueRun'],
     [doesNotApply('it ends all calls of the run: K17'), 'cancelRun'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
+    answered('calls'),
     ...later(toolsets),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
     ...durability(races, interrupted, observed, afterThread),
+    answered('teams'),
     ...later(toolsets),
   ),
-  K9: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later()),
+  K9: cells(
+    [laterOn, ...today],
+    ...durability(laterOn, laterOn, laterOn, laterOn),
+    answered('teams'),
+    ...later(),
+  ),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
     [doesNotApply('no model is asked after it'), 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, neighbours, doesNotApply('no model is asked after it'), afterThread),
+    answered('told'),
     ...later(laterOn, turns),
   ),
   K11: cells(
     [loaded, ...today],
     ...durability(laterOn, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
+    answered('told'),
     ...later(laterOn, loaded),
   ),
   K12: cells(
@@ -149,6 +169,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('bad-input-decisions'), 'resume'],
     [doesNotApply('it stores an event without content'), 'decline', 'continueRun', 'cancelRun'],
     ...durability(races, neighbours, doesNotApply('it stores nothing'), afterThread),
+    answered('told'),
     ...later(laterOn, keptInThread),
   ),
   K13: cells(
@@ -160,6 +181,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it takes no options and runs no tool'),
       afterThread,
     ),
+    answered('options'),
     ...later(toolsets, keptInThread),
   ),
   K14: cells(
@@ -172,17 +194,20 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       observed,
       doesNotApply('it returns no stream: who wants to follow observes'),
     ),
+    answered('told'),
     ...later(),
   ),
   K15: cells(
     [issue('http'), ...today],
     ...durability(issue('http'), issue('http'), issue('http'), issue('http')),
+    answered('model'),
     ...later(),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],
     [issue('deadlines'), 'resume', 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
+    [doesNotApply('the turn that answers waits for no person'), 'auto-resume'],
     ...later(),
   ),
   K17: cells(
@@ -199,23 +224,28 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('what cancels a run asks for no tool'), 'dynamic tool', 'AI SDK tool'],
     [laterOn, 'resume'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
+    answered('races'),
     ...later(laterOn, turns),
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
-    [laterOn, 'dynamic tool', 'AI SDK tool', 'client tool', 'approve', 'decline', ...others],
+    [laterOn, 'dynamic tool', 'AI SDK tool', 'client tool'],
+    [test('auto-resume'), 'approve', 'decline', ...others],
     ...durability(laterOn, laterOn, laterOn, laterOn),
+    answered(),
     ...later(),
   ),
   K19: cells(
     [test('k19-nothing-lingers'), ...today],
     ...durability(races, neighbours, observed, afterThread),
+    answered('told'),
     ...later(laterOn, keptInThread),
   ),
   K20: cells(
     [test('k20-declined'), ...world, ...verdicts],
     [doesNotApply('it declines nothing'), 'continueRun', 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
+    answered('races'),
     ...later(toolsets),
   ),
 };
