@@ -146,6 +146,12 @@ describe('an extra tool', () => {
     expect(given).toEqual([0, undefined]);
   });
 
+  test('keeps no second form of a result whose own tool has none', async () => {
+    const { tool } = toolFor(city);
+    const result = await tool.execute?.({ city: 'Rome' }, { toolCallId: 'R' } as never);
+    expect(tool.toModelOutput?.(result, { toolCallId: 'R', input: {} })).toBeUndefined();
+  });
+
   test('keeps the definitions that its schema refers to at the root', async () => {
     const definitions = { node: { type: 'string' } };
     const list = { $schema: 'draft', type: 'array', items: { $ref: '#/definitions/node' }, definitions };
