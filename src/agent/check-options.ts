@@ -94,6 +94,10 @@ export function checkOptions(options: RunOptions): void {
   if (toolsets !== undefined && !isToolsets(toolsets)) {
     refuse('toolsets', '{ name: { key: tool, … }, … }');
   }
+  const { autoResumeSuspendedTools } = options;
+  if (autoResumeSuspendedTools !== undefined && typeof autoResumeSuspendedTools !== 'boolean') {
+    refuse('autoResumeSuspendedTools', 'true or false');
+  }
   checkStructuredOutput(options.structuredOutput);
   if (options.stopWhen !== undefined && !isStopWhen(options.stopWhen)) {
     refuse('stopWhen', 'a function, or a list of functions: ({ steps }) => boolean');

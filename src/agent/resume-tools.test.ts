@@ -3,8 +3,18 @@ import { z } from 'zod';
 import type { Event, Resumable } from '../core/event.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { Message } from '../core/message.ts';
+import { fold } from '../core/run.ts';
 import type { Run } from '../core/state.ts';
-import { callStarted, requested, runStarted, runWith, suspended } from '../core/test-support/events.ts';
+import {
+  callIs,
+  callStarted,
+  decided,
+  me,
+  requested,
+  runStarted,
+  runWith,
+  suspended,
+} from '../core/test-support/events.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { Agent } from './agent.ts';
@@ -56,8 +66,10 @@ describe('what a turn may answer', () => {
     expect(resumables(waiting(['c1'], { resumeSchema: undefined as never }))).toEqual([]);
   });
 
-  test('is no held call, whatever it is', () => {
+  test('is no held call, and none of which nobody knows whether it happened', () => {
     expect(resumables(runWith([requested('c1', 'held')]))).toEqual([]);
+    const died = [decided('c1', 'resume'), callStarted('c1', me, 2), callIs('call-interrupted', 'c1')];
+    expect(resumables(fold(died, waiting(['c1'])) as Run)).toEqual([]);
   });
 
   test('is nothing of other agents, and nothing where no user opens the turn', () => {
@@ -144,6 +156,12 @@ describe('an extra tool', () => {
     given.length = 0;
     for (const input of [{ answer: 0 }, {}]) await number.execute?.(input, { toolCallId: 'R' } as never);
     expect(given).toEqual([0, undefined]);
+  });
+
+  test('keeps no second form of a result whose own tool has none', async () => {
+    const { tool } = toolFor(city);
+    const result = await tool.execute?.({ city: 'Rome' }, { toolCallId: 'R' } as never);
+    expect(tool.toModelOutput?.(result, { toolCallId: 'R', input: {} })).toBeUndefined();
   });
 
   test('keeps the definitions that its schema refers to at the root', async () => {

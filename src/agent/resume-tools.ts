@@ -91,11 +91,8 @@ function resumeTool(agent: AgentCore, started: RunStarted, leg: LegOptions, resu
       if (answer.modelOutput) outputs.set(context.toolCallId, answer.modelOutput);
       return answer.result;
     },
-    toModelOutput: (output, { toolCallId }) =>
-      outputs.get(toolCallId) ?? {
-        type: typeof output === 'string' ? 'text' : 'json',
-        value: output as never,
-      },
+    // Of others nothing is kept beside the result.
+    toModelOutput: (_output, { toolCallId }) => outputs.get(toolCallId) as ModelOutput,
   });
 }
 

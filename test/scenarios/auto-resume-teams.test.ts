@@ -1,6 +1,6 @@
 /** K8 and K9 of auto-resume: what waits in a sub-agent, at any depth, is answered by the next message, live and later. */
 import { expect } from 'vitest';
-import type { Script } from '../../src/testing/scripted-model.ts';
+import { type Script, scriptedModel } from '../../src/testing/scripted-model.ts';
 import { answers, namesOffered, openAnswering, outputsIn } from '../support/answering.ts';
 import { thread } from '../support/by-thread.ts';
 import { callsIn, expectValidPrompts, loaded } from '../support/conversation.ts';
@@ -91,3 +91,37 @@ for (const depth of [1, 2]) {
     expect((await scene.list({ status: 'all' })).runs).toEqual([]);
   });
 }
+
+inEveryWorld(
+  'scenario: K8',
+  'a sub-agent whose model fails after the answer is continued by a person',
+  async (open) => {
+    const effects = teamEffects();
+    let failing = true;
+    effects.models.set(
+      'level1',
+      scriptedModel((prompt) => {
+        if (prompt.at(-1)?.role === 'user') return { calls: [call('ask', 'where')] };
+        return failing ? { error: new Error('overloaded') } : 'level1 is done.';
+      }),
+    );
+    const scene = openAnswering(open, {
+      script: [{ calls: [delegate('level1')] }, { calls: [answer('here')] }, 'It is under way.', 'Bye.'],
+      agents: () =>
+        membersOf(effects, { level1: { calls: [], config: { defaultOptions: { maxRetries: 0 } } } }),
+    });
+    const { runId } = await scene.start();
+    expect((await scene.turn('Here.')).text).toBe('It is under way.');
+    expect(outputsIn(scene, 2)).toMatchObject({ R: { value: { waiting: true } } });
+    expect((await scene.list({ ...thread, status: 'all' })).runs).toMatchObject([
+      { runId, status: 'stalled' },
+    ]);
+    failing = false;
+    const continued = await scene.continueRun(runId);
+    expect(continued).toMatchObject({ finishReason: 'answered', error: undefined });
+    expect(effects.executed).toEqual(['ask where here']);
+    await scene.turn('Thanks.');
+    expect(outputsIn(scene, 3)).toMatchObject({ 'to-level1': { value: 'level1 is done.' } });
+    expect((await scene.list({ ...thread, status: 'all' })).runs).toEqual([]);
+  },
+);

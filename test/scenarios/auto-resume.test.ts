@@ -159,39 +159,6 @@ inEveryWorld(
   },
 );
 
-inEveryWorld(
-  'scenario: K18',
-  'a run with other calls goes on waiting for those, and then by itself',
-  async (open) => {
-    const effects: string[] = [];
-    const scene = openAnswering(open, {
-      script: [
-        { calls: [asks('weather', 'A'), refundCall('a', 1, 'B'), asks('hotel', 'C')] },
-        { calls: [answers('Rome')] },
-        'Sunny.',
-        'All is done.',
-      ],
-      tools: { ...kinds[0]!.tools([], true), ask: askingTool(effects) },
-    });
-    const { runId } = await scene.start();
-    expect((await scene.turn('In Rome.')).text).toBe('Sunny.');
-    const { runs } = await scene.list(thread);
-    expect(
-      runs.map((run) => [run.runId, run.toolCalls.map(({ toolCallId }) => toolCallId).toSorted()]),
-    ).toEqual([[runId, ['B', 'C']]]);
-    await scene.resume({ city: 'Oslo' }, runId, { toolCallId: 'C' });
-    const last = await scene.approve(runId, { toolCallId: 'B' });
-    expect(last).toMatchObject({ text: 'All is done.', finishReason: 'stop' });
-    expect(outputsIn(scene, 3)).toMatchObject({
-      A: { value: { weather: 'Rome' } },
-      B: { value: { refunded: 1 } },
-      C: { value: { hotel: 'Oslo' } },
-    });
-    expect(effects).toEqual(['weather: Rome', 'hotel: Oslo']);
-    expectValidPrompts(scene, 4);
-  },
-);
-
 /** A tool whose resume data is of this schema, and that returns what it was given. */
 function taking(resumeSchema: z.ZodType, seen: unknown[], more: object = {}) {
   return createTool({

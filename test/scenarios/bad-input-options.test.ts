@@ -34,6 +34,7 @@ const malformedOptions: [keyof RunOptions, unknown[]][] = [
     'structuredOutput',
     ['x', {}, { schema: {} }, { schema: null }, { schema: z.object({}), model: 'x' }, null],
   ],
+  ['autoResumeSuspendedTools', ['true', 1, {}, null]],
   ['onChunk', ['x', {}, null]],
   ['onFinish', [true]],
   ['waitUntil', [5]],

@@ -8,7 +8,7 @@ export const pathsOfExports: Readonly<Record<string, readonly Path[] | 'no path'
   CountersignError: 'no path',
   InMemoryStore: ['in-memory store'],
   LibSQLStore: ['LibSQL'],
-  Memory: ['memory'],
+  Memory: ['memory', 'auto-resume'],
   PostgresStore: ['PostgreSQL'],
   RequestContext: 'no path',
   SQLiteStore: ['SQLite store'],

@@ -38,7 +38,6 @@ const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const conversations = [issue('conversations'), 'auto-resume'] as const;
 const http = [issue('http'), 'HTTP', 'client', 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
@@ -62,7 +61,12 @@ function later(
   toolset: Cell = issue('conversations'),
   memory: Cell = issue('conversations'),
 ): readonly (readonly [Cell, ...Path[]])[] {
-  return [[toolset, 'toolset'], [memory, 'memory'], conversations, http, mcp];
+  return [[toolset, 'toolset'], [memory, 'memory'], http, mcp];
+}
+
+/** The path of auto-resume, by what follows `auto-resume` in the name of the file. */
+function answered(what?: string): readonly [Cell, Path] {
+  return [test(what === undefined ? 'auto-resume' : `auto-resume-${what}`), 'auto-resume'];
 }
 
 const twoProcesses = test('two-processes');
@@ -87,12 +91,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('k01-declined-never-executes'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
+    answered('calls'),
     ...later(toolsets),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
+    answered('calls'),
     ...later(toolsets),
   ),
   K3: cells(
@@ -100,6 +106,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('bad-input-model-and-store'), ...others],
     ...durability(races, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
+    answered('races'),
     ...later(toolsetsLater),
   ),
   K4: cells(
@@ -112,6 +119,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       byThread,
     ),
     [test('team-model'), 'sub-agent'],
+    answered('model'),
     ...later(toolsetsLater, inConversations),
   ),
   K5: cells(
@@ -119,6 +127,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [decidedBefore, 'decline', 'resume', 'continueRun', 'cancelRun'],
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
     [test('team-model'), 'sub-agent'],
+    answered('options'),
     ...later(toolsets),
   ),
   K6: cells(
@@ -126,6 +135,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('no call waits in a step whose model call is tried again'), 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
+    answered('calls'),
     ...later(toolsets, inConversations),
   ),
   K7: cells(
@@ -134,12 +144,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('it ends all calls of the run: K17'), 'cancelRun'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
+    answered('calls'),
     ...later(toolsets),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
     ...durability(races, interrupted, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
+    answered('teams'),
     ...later(toolsets, inConversations),
   ),
   K9: cells(
@@ -152,6 +164,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       test('k09-nested'),
       test('team-neighbours'),
     ),
+    answered('teams'),
     ...later(laterOn, inTeams),
   ),
   K10: cells(
@@ -159,12 +172,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('no model is asked after it'), 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, neighbours, doesNotApply('no model is asked after it'), afterThread),
     [test('team-model'), 'sub-agent'],
+    answered('told'),
     ...later(toolsetsLater, turns),
   ),
   K11: cells(
     [loaded, ...today],
     ...durability(laterOn, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
     [inTeams, 'sub-agent'],
+    answered('told'),
     ...later(laterOn, loaded),
   ),
   K12: cells(
@@ -174,6 +189,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('it stores an event without content'), 'decline', 'continueRun', 'cancelRun'],
     ...durability(races, neighbours, doesNotApply('it stores nothing'), afterThread),
     [test('team-context'), 'sub-agent'],
+    answered('told'),
     ...later(laterOn, keptInThread),
   ),
   K13: cells(
@@ -186,6 +202,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       afterThread,
     ),
     [test('team-context'), 'sub-agent'],
+    answered('options'),
     ...later(toolsets, keptInThread),
   ),
   K14: cells(
@@ -199,12 +216,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       doesNotApply('it returns no stream: who wants to follow observes'),
     ),
     [test('team-stream'), 'sub-agent'],
+    answered('told'),
     ...later(toolsetsLater),
   ),
   K15: cells(
     [issue('http'), ...today],
     ...durability(issue('http'), issue('http'), issue('http'), issue('http')),
     [issue('http'), 'sub-agent'],
+    answered('model'),
     ...later(),
   ),
   K16: cells(
@@ -212,6 +231,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [issue('deadlines'), 'resume', 'continueRun'],
     ...durability(races, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
+    [doesNotApply('the turn that answers waits for no person'), 'auto-resume'],
     ...later(),
   ),
   K17: cells(
@@ -229,19 +249,23 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [laterOn, 'resume'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
+    answered('races'),
     ...later(toolsetsLater, turns),
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
-    [laterOn, 'dynamic tool', 'AI SDK tool', 'client tool', 'approve', 'decline', ...others],
+    [laterOn, 'dynamic tool', 'AI SDK tool', 'client tool'],
+    [test('auto-resume'), 'approve', 'decline', ...others],
     ...durability(laterOn, laterOn, laterOn, laterOn),
     [laterOn, 'sub-agent'],
+    answered(),
     ...later(),
   ),
   K19: cells(
     [test('k19-nothing-lingers'), ...today],
     ...durability(races, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
+    answered('told'),
     ...later(toolsetsLater, keptInThread),
   ),
   K20: cells(
@@ -249,6 +273,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [doesNotApply('it declines nothing'), 'continueRun', 'cancelRun', 'listSuspendedRuns'],
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
     [test('team-decisions'), 'sub-agent'],
+    answered('races'),
     ...later(toolsets, inConversations),
   ),
 };
