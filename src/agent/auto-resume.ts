@@ -1,7 +1,7 @@
 /** Answers a suspended call for a later turn of its conversation, exactly once, and takes the result for that turn. */
 import { findCall, firstIdOf } from '../core/below.ts';
 import { RequestContext } from '../core/context.ts';
-import { eventFrom, type Resumable, type RunStarted } from '../core/event.ts';
+import { type Answering, eventFrom, type Resumable, type RunStarted } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import { lastDecision } from '../core/state.ts';
 import type { Leg } from '../stream/leg.ts';
@@ -32,7 +32,7 @@ export async function answerCall(
     by: { id: 'auto-resume', messageId },
   };
   const told = await decideCall(agent, decision, { verdict: 'resume', data, answering });
-  return outcomeIn(told, toolCallId);
+  return outcomeIn(told, toolCallId, answering);
 }
 
 /** What this leg has of what the waiting run lacks. */
@@ -51,10 +51,12 @@ async function broughtAlong(
 }
 
 /** What became of the call: its result, or that of the delegation that it is part of; or that it asks again. */
-async function outcomeIn(told: Leg, toolCallId: string): Promise<Json> {
+async function outcomeIn(told: Leg, toolCallId: string, answering: Answering): Promise<Json> {
   const { run } = await told.ended;
   const { answered } = run.outcome ?? {};
-  if (answered) return answered.error ? failed(answered.error.message) : (answered.result ?? null);
+  // Two calls of one run may be answered in one turn: the end has the result of the last.
+  const isOurs = answered?.runId === answering.runId && answered.toolCallId === answering.toolCallId;
+  if (isOurs) return answered.error ? failed(answered.error.message) : (answered.result ?? null);
   const asked = findCall(run, toolCallId)?.call;
   const call = run.calls.get(firstIdOf(toolCallId));
   if (call?.state === 'finished') return call.result ?? null;
