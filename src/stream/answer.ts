@@ -10,7 +10,7 @@ export interface AnswerPlan {
 
 /** Whether a run that ended so asked for calls in its last step: then it gave no answer. */
 export function endsAfterCalls(finishReason: string): boolean {
-  return finishReason === 'max-steps' || finishReason === 'tool-calls';
+  return ['max-steps', 'tool-calls', 'answered'].includes(finishReason);
 }
 
 /**

@@ -64,6 +64,7 @@ export type FinishReason =
   | 'other'
   | 'suspended'
   | 'max-steps'
+  | 'answered'
   | 'cancelled'
   | (string & {});
 
