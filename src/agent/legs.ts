@@ -7,6 +7,7 @@ import type { RunLog } from '../core/log.ts';
 import { endedError } from '../core/log-errors.ts';
 import { headOf } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
+import type { Schema } from '../core/schema.ts';
 import type { EndedRun } from '../core/store.ts';
 import { openClaims } from '../core/takeover.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
@@ -15,6 +16,7 @@ import { type Leg, openLeg } from '../stream/leg.ts';
 import type { ConversationOption, LegOptions } from './options.ts';
 import type { LegParts } from './prepare.ts';
 import { requestCancel } from './request-cancel.ts';
+import { checkStructuredOutput, schemaOfLeg } from './structured-output.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease, Worker } from './worker.ts';
 
@@ -128,8 +130,9 @@ export async function runLeg(
 ): Promise<Leg> {
   const { worker } = agent.binding();
   lease.root.elsewhere = legParts.elsewhere;
-  const { shouldStop, answerSchema } = legParts;
-  const plan = { ...callbacksOf(agent, options), mayStop: shouldStop !== undefined, schema: answerSchema };
+  const schema =
+    lease.log === lease.root ? legParts.answerSchema : await schemaBelow(agent, lease.log, options);
+  const plan = { ...callbacksOf(agent, options), mayStop: legParts.shouldStop !== undefined, schema };
   const leg = openLeg(lease.log, plan, worker.warn);
   const parts = { ...legParts, me: { worker: worker.id, leg: worker.beginLeg() } };
   try {
@@ -154,7 +157,8 @@ export async function followedLeg(
   begin: (leg: Leg) => Promise<void>,
 ): Promise<Leg> {
   const { worker } = agent.binding();
-  const leg = openLeg(lease.log, callbacksOf(agent, options), worker.warn);
+  const schema = await schemaBelow(agent, lease.log, options);
+  const leg = openLeg(lease.log, { ...callbacksOf(agent, options), schema }, worker.warn);
   try {
     await begin(leg);
   } catch (error) {
@@ -163,6 +167,16 @@ export async function followedLeg(
   }
   followLeg(lease, leg, worker);
   return leg;
+}
+
+/** By which a leg of a run below reads its answer: the schema of its caller, or of its own agent. */
+async function schemaBelow(
+  { defaultOptions }: AgentCore,
+  { run }: RunLog,
+  { structuredOutput }: LegOptions,
+): Promise<Schema | undefined> {
+  checkStructuredOutput(structuredOutput);
+  return schemaOfLeg(structuredOutput, defaultOptions.structuredOutput, run.started);
 }
 
 /** The callbacks of a leg: its caller's over those of the agent's defaults. */
