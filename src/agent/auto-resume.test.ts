@@ -42,3 +42,11 @@ test('two calls of one run that are answered in one turn have each its own resul
   expect((await agent.generate('1 and 2.')).text).toBe('Done.');
   expect(toldTo(model)).toEqual([{ first: '1' }, { second: '2' }]);
 });
+
+test('a turn brings the model object that the waiting run was begun with and could not store', async () => {
+  const model = asking('first');
+  const agent = new Agent({ id: 'desk', model: 'openai/none', tools: { ask }, ...remembering() });
+  await agent.generate('Ask me.', { model });
+  await agent.generate('1.', { model });
+  expect(toldTo(model)).toEqual([{ first: '1' }]);
+});

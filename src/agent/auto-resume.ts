@@ -39,15 +39,19 @@ export async function answerCall(
 async function broughtAlong(
   agent: AgentCore,
   runId: string,
-  { requireToolApproval, hooks, delegation, toolsets }: LegOptions,
+  { requireToolApproval, hooks, delegation, toolsets, model }: LegOptions,
   context: RequestContext,
 ): Promise<LegOptions> {
   const found = await agent.binding().worker.store.load(firstIdOf(runId), 0);
   const [first] = found?.kind === 'open' ? found.events : [];
-  const lacking = first === undefined ? [] : contextKeys(eventFrom(first) as RunStarted);
-  const known = lacking.filter((key) => context.has(key)).map((key) => [key, context.get(key)] as const);
+  const started = first === undefined ? undefined : (eventFrom(first) as RunStarted);
+  const known = (started ? contextKeys(started) : [])
+    .filter((key) => context.has(key))
+    .map((key) => [key, context.get(key)] as const);
   const brought = known.length > 0 ? { requestContext: new RequestContext(known) } : {};
-  return { requireToolApproval, hooks, delegation, toolsets, ...brought };
+  // A model that the run has stored is its own: only one that it lacks is brought.
+  const lackedModel = started?.missing.includes('model') ? { model } : {};
+  return { requireToolApproval, hooks, delegation, toolsets, ...lackedModel, ...brought };
 }
 
 /** What became of the call: its result, or that of the delegation that it is part of; or that it asks again. */
