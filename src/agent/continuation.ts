@@ -21,7 +21,8 @@ export async function continueRun(agent: AgentCore, options: ContinueOptions): P
   return withLease(lease, async () => {
     const { log, root, mover } = lease;
     if (mover === undefined) throw moverMissing(root.run);
-    const legParts = await partsOf(mover, worker, root.run, broughtToRoot(options, log === root), false);
+    const brought = broughtToRoot(options, log === root, root.run.started);
+    const legParts = await partsOf(mover, worker, root.run, brought, false);
     return runLeg(agent, lease, legParts, options, async (leg, parts) => {
       await log.commit(
         (run) => {

@@ -90,7 +90,8 @@ function decideOpen(
         commitDecision(log, leg, undefined, request, target, worker.clock),
       );
     }
-    const legParts = await partsOf(mover, worker, root.run, broughtToRoot(options, log === root), false);
+    const brought = broughtToRoot(options, log === root, root.run.started);
+    const legParts = await partsOf(mover, worker, root.run, brought, false);
     const checked = found ? await checkData(request, found, log.run, root.run, legParts) : request;
     return runLeg(agent, lease, legParts, options, (leg, { me }) =>
       commitDecision(log, leg, me, checked, target, worker.clock),
