@@ -1,13 +1,14 @@
 /** Owns the life of a leg in this process: the run it acts on, its drive, its abort signal, its end. */
-import { findRun, firstIdOf } from '../core/below.ts';
+import { findRun, firstIdOf, isWithin } from '../core/below.ts';
 import { childLog } from '../core/child-log.ts';
 import { drive } from '../core/drive.ts';
 import { isCountersignError } from '../core/errors.ts';
 import type { RunLog } from '../core/log.ts';
 import { endedError } from '../core/log-errors.ts';
-import { headOf } from '../core/next.ts';
+import { headOf, stalledRuns } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
 import type { Schema } from '../core/schema.ts';
+import type { Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
 import { openClaims } from '../core/takeover.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
@@ -218,11 +219,11 @@ export function moveRun(
 }
 
 /** Keeps an observer's leg up to date until it ends. It moves nothing. */
-export function followLeg(lease: Lease, leg: Leg, worker: Worker): void {
-  const { log } = lease;
+export function followLeg(lease: Pick<RunLease, 'log' | 'root' | 'release'>, leg: Leg, worker: Worker): void {
+  const { log, root } = lease;
   const work = (async () => {
     for (let pause = 10; !leg.end; pause = Math.min(pause * 2, 500))
-      await nextChange(log, leg, worker, pause);
+      await nextChange(log, root, leg, worker, pause);
   })()
     .catch((error: unknown) => log.fail(error))
     .finally(() => lease.release());
@@ -233,13 +234,21 @@ export function followLeg(lease: Lease, leg: Leg, worker: Worker): void {
  * Resolves when the leg has ended, or others may have changed the run and it was read again. While only this process
  * moves the run, the wait does not keep it from ending.
  */
-async function nextChange(log: RunLog, leg: Leg, worker: Worker, pause: number): Promise<void> {
+async function nextChange(log: RunLog, root: RunLog, leg: Leg, worker: Worker, pause: number): Promise<void> {
+  if (isBelowStalled(root.run, leg.runId)) return leg.stall(root.run);
   const claims = openClaims(log.run);
   const background = claims.length > 0 && claims.every((claim) => claim.worker === worker.id);
   const sleep = (): Promise<void> => worker.clock.sleep(pause, { background });
   const changed = background ? sleep() : (worker.store.changed?.(log.runId, pause) ?? sleep());
   await Promise.race([changed, leg.ended]);
   if (!leg.end && log.stored) await log.refresh();
+}
+
+/** Whether nothing of the run goes on because one above it is stalled. */
+function isBelowStalled(root: Run, runId: string): boolean {
+  const run = findRun(root, runId);
+  if (run === undefined || headOf(run) !== 'runnable') return false;
+  return stalledRuns(root).some(({ started }) => started.runId !== runId && isWithin(runId, started.runId));
 }
 
 /** Cancels the run when the signal aborts while the leg is open. */
@@ -268,7 +277,7 @@ async function follow(log: RunLog, leg: Leg, parts: Parts, worker: Worker): Prom
       hasDriven = true;
     } else {
       hasDriven = false;
-      await nextChange(log, leg, worker, pause);
+      await nextChange(log, log, leg, worker, pause);
       if (!leg.end) await worker.recover(log);
     }
   }
