@@ -14,6 +14,7 @@ import { openClaims } from '../core/takeover.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
 import { endedWithin } from '../stream/ended-within.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
+import { checkConversation } from './check-options.ts';
 import type { ConversationOption, LegOptions } from './options.ts';
 import type { LegParts } from './prepare.ts';
 import { requestCancel } from './request-cancel.ts';
@@ -31,7 +32,7 @@ export interface RunLease extends Lease {
 /**
  * The run, if it is this agent's and of the conversation that is named: another is unknown here. A run of a sub-agent
  * is found in the log of its root.
- * @throws `run-not-found`.
+ * @throws `run-not-found`, `invalid-option` for a conversation that is malformed.
  */
 export async function acquire(
   agent: AgentCore,
@@ -39,6 +40,7 @@ export async function acquire(
   runId: string,
   named: ConversationOption = {},
 ): Promise<RunLease | EndedRun> {
+  if (named.memory !== undefined) checkConversation(named.memory);
   const found = await acquireAny(worker, runId);
   const owner = found.kind === 'lease' ? found.log.run.started : found;
   if (owner.agentId === agent.id && isOf(owner, named)) {
