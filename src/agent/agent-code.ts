@@ -7,7 +7,7 @@ import { policiesOf } from '../core/policy.ts';
 import { messagesOf } from '../models/prompt.ts';
 import { requestOf } from '../models/request.ts';
 import { delegationTool } from '../team/delegation.ts';
-import type { DelegationOptions } from '../team/delegation-hooks.ts';
+import { type DelegationOptions, hasBailed } from '../team/delegation-hooks.ts';
 import { type LegOptions, storedOptions } from './options.ts';
 import { stopperOf } from './stop-when.ts';
 import { outputSchemaOf } from './structured-output.ts';
@@ -37,9 +37,9 @@ export async function codeOf(
   });
   const delegation = { ...defaultOptions.delegation, ...leg.delegation };
   const below = await recordOf(agents, context());
-  let hasBailed = false;
+  let bailed = false;
   const bail = (): void => {
-    hasBailed = true;
+    bailed = true;
   };
   return {
     model: agent.model(
@@ -50,19 +50,23 @@ export async function codeOf(
       options.instructions ??
       (instructions === undefined ? undefined : await resolve(instructions, context())),
     options,
-    shouldStop: withBail(stopperOf(leg.stopWhen ?? defaultOptions.stopWhen), delegation, () => hasBailed),
+    shouldStop: withBail(stopperOf(leg.stopWhen ?? defaultOptions.stopWhen), delegation, () => bailed),
     hooks: [hooks, defaultOptions.hooks, leg.hooks].filter((one): one is ToolHooks => !!one),
     workspace,
   };
 }
 
-/** The condition to stop, where a hook of a delegation may bail out. */
+/**
+ * The condition to stop, where a hook of a delegation may bail out.
+ * @param bailedHere also of a delegation that failed, whose result has no word of it.
+ */
 function withBail(
   stopper: Parts['shouldStop'],
   { onDelegationComplete }: DelegationOptions,
-  hasBailed: () => boolean,
+  bailedHere: () => boolean,
 ): Parts['shouldStop'] {
-  return onDelegationComplete ? async (run) => hasBailed() || ((await stopper?.(run)) ?? false) : stopper;
+  if (!onDelegationComplete) return stopper;
+  return async (run) => bailedHere() || hasBailed(run) || ((await stopper?.(run)) ?? false);
 }
 
 /** What a run of a sub-agent needs: its own code, and from above the request, its policies and its run hooks. */

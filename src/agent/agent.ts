@@ -9,7 +9,7 @@ import { type AgentOutput, type AgentStream, outputOf, streamOf } from '../strea
 import { delegationTools, withDelegations } from './agent-code.ts';
 import { answerCall } from './auto-resume.ts';
 import { cancelRun } from './cancel.ts';
-import { checkOptions, optionKeys } from './check-options.ts';
+import { checkHooks, checkOptions, optionKeys } from './check-options.ts';
 import { continueRun } from './continuation.ts';
 import { decideCall, resolveCall } from './decision.ts';
 import { checkKeys } from './known-keys.ts';
@@ -256,6 +256,7 @@ function check(config: AgentConfig): void {
   ) {
     refuse(`The memory of agent "${config.id}" is no Memory.`, 'a Memory, or a function that gives one');
   }
+  if (config.hooks !== undefined) checkHooks(config.hooks);
   if (config.defaultOptions !== undefined) {
     checkKeys(config.defaultOptions, optionKeys.run, 'defaultOptions');
     checkOptions(config.defaultOptions);

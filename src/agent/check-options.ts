@@ -1,16 +1,20 @@
 /** Whether options are what they must be: known keys, values of the right form. What is unclear must not run. */
 import { CountersignError } from '../core/errors.ts';
+import type { ToolHooks } from '../core/parts.ts';
 import { isDelegationOptions } from '../team/delegation-hooks.ts';
 import { isId } from './ids.ts';
-import type { KeysOf } from './known-keys.ts';
+import { checkKeys, type KeysOf } from './known-keys.ts';
 import { checkMemoryOptions } from './memory.ts';
 import {
   type CancelOptions,
   type ContinueOptions,
+  type ConversationOption,
   type DecisionOptions,
   type LegOptions,
   type ResolveOptions,
+  type RunMemory,
   type RunOptions,
+  type ThreadInput,
   threadOf,
 } from './options.ts';
 import { isStopWhen } from './stop-when.ts';
@@ -108,9 +112,7 @@ export function checkOptions(options: RunOptions): void {
   if (runId !== undefined && !isId(runId)) refuse('runId', 'a string that is not empty, of whole characters');
   if (abortSignal !== undefined && !(abortSignal instanceof AbortSignal))
     refuse('abortSignal', 'an AbortSignal');
-  if (hooks !== undefined && (typeof hooks !== 'object' || hooks === null)) {
-    refuse('hooks', '{ beforeToolCall?, afterToolCall? }');
-  }
+  if (hooks !== undefined) checkHooks(hooks);
   if (delegation !== undefined && !isDelegationOptions(delegation)) {
     refuse(
       'delegation',
@@ -126,14 +128,38 @@ export function checkOptions(options: RunOptions): void {
   if (toolChoice !== undefined && !isNamed && !['auto', 'none', 'required'].includes(toolChoice as string)) {
     refuse('toolChoice', "'auto', 'none', 'required' or { type: 'tool', toolName }");
   }
-  const { resource } = memory ?? {};
-  if (
-    memory !== undefined &&
-    (threadOf(memory) === undefined || (resource !== undefined && !isId(resource)))
-  ) {
-    refuse('memory', '{ thread: id or { id, title?, metadata? }, resource?: id, options? }');
+  if (memory === undefined) return;
+  checkConversation(memory);
+  if (threadOf(memory) === undefined) refuse('memory', 'thread: id or { id, title?, metadata? }');
+  if (memory.options !== undefined) checkMemoryOptions(memory.options);
+}
+
+const hookKeys = { beforeToolCall: true, afterToolCall: true } as const satisfies KeysOf<ToolHooks>;
+
+/** A misspelt hook would let pass what it was to look at. @throws `invalid-option`. */
+export function checkHooks(hooks: ToolHooks): void {
+  checkKeys(hooks, hookKeys, 'hooks');
+  for (const hook of Object.values(hooks)) {
+    if (hook === undefined || typeof hook === 'function') continue;
+    throw new CountersignError('invalid-option', 'The option hooks is malformed.', {
+      expected: '{ beforeToolCall?, afterToolCall? }, functions',
+    });
   }
-  if (memory?.options !== undefined) checkMemoryOptions(memory.options);
+}
+
+const memoryKeys = { thread: true, resource: true, options: true } as const satisfies KeysOf<RunMemory>;
+const threadKeys = { id: true, title: true, metadata: true } as const satisfies KeysOf<ThreadInput>;
+
+/** A misspelt resource would be nobody's, or in a decision everybody's. @throws `invalid-option`. */
+export function checkConversation(memory: NonNullable<ConversationOption['memory']>): void {
+  checkKeys(memory, memoryKeys, 'memory');
+  const { thread, resource } = memory;
+  if (thread !== undefined && typeof thread !== 'string') checkKeys(thread, threadKeys, 'memory.thread');
+  const id: unknown = typeof thread === 'object' ? thread.id : thread;
+  if ((thread === undefined || isId(id)) && (resource === undefined || isId(resource))) return;
+  throw new CountersignError('invalid-option', 'The option memory is malformed.', {
+    expected: '{ thread: id or { id, title?, metadata? }, resource?: id, options? }',
+  });
 }
 
 /** The id of a run that begins: the ids of runs below it are made with `~`. @throws `invalid-option`. */

@@ -1,4 +1,5 @@
 /** Tries a stalled run again. */
+import { isWithin } from '../core/below.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { Event, Person } from '../core/event.ts';
 import { headOf, isClaim, stalledRuns } from '../core/next.ts';
@@ -21,19 +22,17 @@ export async function continueRun(agent: AgentCore, options: ContinueOptions): P
   return withLease(lease, async () => {
     const { log, root, mover } = lease;
     if (mover === undefined) throw moverMissing(root.run);
-    const legParts = await partsOf(mover, worker, root.run, broughtToRoot(options, log === root), false);
+    const brought = broughtToRoot(options, log === root, root.run.started);
+    const legParts = await partsOf(mover, worker, root.run, brought, false);
     return runLeg(agent, lease, legParts, options, async (leg, parts) => {
       await log.commit(
         (run) => {
-          const events = continued(run, worker.clock.now(), options.by);
-          if (events.length > 0) {
-            leg.beginAt((stored) => stored === events[0]);
-            return events;
-          }
-          // Nobody moves it, though nothing failed: the claims of this leg ride along.
-          if (headOf(run) !== 'runnable') throw notStalled(run);
-          leg.beginAt(isClaim);
-          return [];
+          const events = continued(root.run, log.runId, worker.clock.now(), options.by);
+          const first = events.find(({ runId }) => isWithin(runId, log.runId));
+          // Nobody moves it, though nothing of it failed: the claims of this leg ride along.
+          if (first === undefined && headOf(run) !== 'runnable') throw notStalled(run);
+          leg.beginAt(first ? (stored) => stored === first : isClaim);
+          return events;
         },
         { me: parts.me },
       );
@@ -51,14 +50,12 @@ function notStalled(run: Run): CountersignError {
   });
 }
 
-/** The events by which a stalled run goes on, and stalled runs below it. */
-export function continued(run: Run, at: number, by: Person | undefined): Event[] {
-  return stalledRuns(run).map(({ started: { runId } }) => ({
-    type: 'run-continued',
-    runId,
-    at,
-    ...(by ? { by } : {}),
-  }));
+/** The events by which a stalled run goes on, stalled runs below it, and those above, without which nothing does. */
+export function continued(root: Run, id: string, at: number, by: Person | undefined): Event[] {
+  return stalledRuns(root)
+    .map(({ started: { runId } }) => runId)
+    .filter((runId) => isWithin(runId, id) || isWithin(id, runId))
+    .map((runId) => ({ type: 'run-continued', runId, at, ...(by ? { by } : {}) }));
 }
 
 /** The error of someone who asks for what only the root's agent can do. */

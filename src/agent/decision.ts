@@ -4,7 +4,7 @@ import { type DecisionRequest, decide, type Target, targetOf, verdictIn } from '
 import { CountersignError } from '../core/errors.ts';
 import type { Decision, Holder } from '../core/event.ts';
 import { toJson } from '../core/json.ts';
-import type { Clock, RunLog } from '../core/log.ts';
+import type { Clock } from '../core/log.ts';
 import type { Parts } from '../core/parts.ts';
 import { validate } from '../core/schema.ts';
 import type { Call, Run } from '../core/state.ts';
@@ -87,20 +87,21 @@ function decideOpen(
     if (mover === undefined) {
       if (request.verdict === 'resume' || request.verdict === 'resolve') throw moverMissing(root.run);
       return followedLeg(agent, lease, options, (leg) =>
-        commitDecision(log, leg, undefined, request, target, worker.clock),
+        commitDecision(lease, leg, undefined, request, target, worker.clock),
       );
     }
-    const legParts = await partsOf(mover, worker, root.run, broughtToRoot(options, log === root), false);
+    const brought = broughtToRoot(options, log === root, root.run.started);
+    const legParts = await partsOf(mover, worker, root.run, brought, false);
     const checked = found ? await checkData(request, found, log.run, root.run, legParts) : request;
     return runLeg(agent, lease, legParts, options, (leg, { me }) =>
-      commitDecision(log, leg, me, checked, target, worker.clock),
+      commitDecision(lease, leg, me, checked, target, worker.clock),
     );
   });
 }
 
 /** Appends the decision with the claims it makes possible. */
 async function commitDecision(
-  log: RunLog,
+  { log, root }: Pick<RunLease, 'log' | 'root'>,
   leg: Leg,
   me: Holder | undefined,
   request: DecisionRequest,
@@ -116,7 +117,7 @@ async function commitDecision(
         leg.beginAt((stored) => stored === event);
       }
       // Whoever decides brings what the stalled run lacked, or repeats the decision to try again.
-      const goesOn = me ? continued(run, clock.now(), undefined) : [];
+      const goesOn = me ? continued(root.run, log.runId, clock.now(), undefined) : [];
       return event ? [event, ...goesOn] : goesOn;
     },
     { me },

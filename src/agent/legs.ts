@@ -1,20 +1,24 @@
 /** Owns the life of a leg in this process: the run it acts on, its drive, its abort signal, its end. */
-import { findRun, firstIdOf } from '../core/below.ts';
+import { findRun, firstIdOf, isWithin } from '../core/below.ts';
 import { childLog } from '../core/child-log.ts';
 import { drive } from '../core/drive.ts';
 import { isCountersignError } from '../core/errors.ts';
 import type { RunLog } from '../core/log.ts';
 import { endedError } from '../core/log-errors.ts';
-import { headOf } from '../core/next.ts';
+import { headOf, stalledRuns } from '../core/next.ts';
 import type { Parts } from '../core/parts.ts';
+import type { Schema } from '../core/schema.ts';
+import type { Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
 import { openClaims } from '../core/takeover.ts';
 import type { LegCallbacks } from '../stream/callbacks.ts';
 import { endedWithin } from '../stream/ended-within.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
+import { checkConversation } from './check-options.ts';
 import type { ConversationOption, LegOptions } from './options.ts';
 import type { LegParts } from './prepare.ts';
 import { requestCancel } from './request-cancel.ts';
+import { checkStructuredOutput, schemaOfLeg } from './structured-output.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease, Worker } from './worker.ts';
 
@@ -28,7 +32,7 @@ export interface RunLease extends Lease {
 /**
  * The run, if it is this agent's and of the conversation that is named: another is unknown here. A run of a sub-agent
  * is found in the log of its root.
- * @throws `run-not-found`.
+ * @throws `run-not-found`, `invalid-option` for a conversation that is malformed.
  */
 export async function acquire(
   agent: AgentCore,
@@ -36,6 +40,7 @@ export async function acquire(
   runId: string,
   named: ConversationOption = {},
 ): Promise<RunLease | EndedRun> {
+  if (named.memory !== undefined) checkConversation(named.memory);
   const found = await acquireAny(worker, runId);
   const owner = found.kind === 'lease' ? found.log.run.started : found;
   if (owner.agentId === agent.id && isOf(owner, named)) {
@@ -128,8 +133,9 @@ export async function runLeg(
 ): Promise<Leg> {
   const { worker } = agent.binding();
   lease.root.elsewhere = legParts.elsewhere;
-  const { shouldStop, answerSchema } = legParts;
-  const plan = { ...callbacksOf(agent, options), mayStop: shouldStop !== undefined, schema: answerSchema };
+  const schema =
+    lease.log === lease.root ? legParts.answerSchema : await schemaBelow(agent, lease.log, options);
+  const plan = { ...callbacksOf(agent, options), mayStop: legParts.shouldStop !== undefined, schema };
   const leg = openLeg(lease.log, plan, worker.warn);
   const parts = { ...legParts, me: { worker: worker.id, leg: worker.beginLeg() } };
   try {
@@ -154,7 +160,8 @@ export async function followedLeg(
   begin: (leg: Leg) => Promise<void>,
 ): Promise<Leg> {
   const { worker } = agent.binding();
-  const leg = openLeg(lease.log, callbacksOf(agent, options), worker.warn);
+  const schema = await schemaBelow(agent, lease.log, options);
+  const leg = openLeg(lease.log, { ...callbacksOf(agent, options), schema }, worker.warn);
   try {
     await begin(leg);
   } catch (error) {
@@ -163,6 +170,16 @@ export async function followedLeg(
   }
   followLeg(lease, leg, worker);
   return leg;
+}
+
+/** By which a leg of a run below reads its answer: the schema of its caller, or of its own agent. */
+async function schemaBelow(
+  { defaultOptions }: AgentCore,
+  { run }: RunLog,
+  { structuredOutput }: LegOptions,
+): Promise<Schema | undefined> {
+  checkStructuredOutput(structuredOutput);
+  return schemaOfLeg(structuredOutput, defaultOptions.structuredOutput, run.started);
 }
 
 /** The callbacks of a leg: its caller's over those of the agent's defaults. */
@@ -204,11 +221,11 @@ export function moveRun(
 }
 
 /** Keeps an observer's leg up to date until it ends. It moves nothing. */
-export function followLeg(lease: Lease, leg: Leg, worker: Worker): void {
-  const { log } = lease;
+export function followLeg(lease: Pick<RunLease, 'log' | 'root' | 'release'>, leg: Leg, worker: Worker): void {
+  const { log, root } = lease;
   const work = (async () => {
     for (let pause = 10; !leg.end; pause = Math.min(pause * 2, 500))
-      await nextChange(log, leg, worker, pause);
+      await nextChange(log, root, leg, worker, pause);
   })()
     .catch((error: unknown) => log.fail(error))
     .finally(() => lease.release());
@@ -219,13 +236,21 @@ export function followLeg(lease: Lease, leg: Leg, worker: Worker): void {
  * Resolves when the leg has ended, or others may have changed the run and it was read again. While only this process
  * moves the run, the wait does not keep it from ending.
  */
-async function nextChange(log: RunLog, leg: Leg, worker: Worker, pause: number): Promise<void> {
+async function nextChange(log: RunLog, root: RunLog, leg: Leg, worker: Worker, pause: number): Promise<void> {
+  if (isBelowStalled(root.run, leg.runId)) return leg.stall(root.run);
   const claims = openClaims(log.run);
   const background = claims.length > 0 && claims.every((claim) => claim.worker === worker.id);
   const sleep = (): Promise<void> => worker.clock.sleep(pause, { background });
   const changed = background ? sleep() : (worker.store.changed?.(log.runId, pause) ?? sleep());
   await Promise.race([changed, leg.ended]);
   if (!leg.end && log.stored) await log.refresh();
+}
+
+/** Whether nothing of the run goes on because one above it is stalled. */
+function isBelowStalled(root: Run, runId: string): boolean {
+  const run = findRun(root, runId);
+  if (run === undefined || headOf(run) !== 'runnable') return false;
+  return stalledRuns(root).some(({ started }) => started.runId !== runId && isWithin(runId, started.runId));
 }
 
 /** Cancels the run when the signal aborts while the leg is open. */
@@ -254,7 +279,7 @@ async function follow(log: RunLog, leg: Leg, parts: Parts, worker: Worker): Prom
       hasDriven = true;
     } else {
       hasDriven = false;
-      await nextChange(log, leg, worker, pause);
+      await nextChange(log, log, leg, worker, pause);
       if (!leg.end) await worker.recover(log);
     }
   }

@@ -385,6 +385,8 @@ test('two turns of one millisecond keep their order', async () => {
 describe('options', () => {
   test.each<[string, unknown]>([
     ['lastMessages of 0', { options: { lastMessages: 0 } }],
+    ['an option that is not known', { options: { readonly: true } }],
+    ['a key that is not known', { store: {} }],
     ['lastMessages of half', { options: { lastMessages: 1.5 } }],
     ['lastMessages: true', { options: { lastMessages: true } }],
     ['readOnly as text', { options: { readOnly: 'yes' } }],

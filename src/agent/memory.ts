@@ -11,6 +11,7 @@ import type { Store, ThreadStore } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
 import { guarded } from './guarded-store.ts';
 import { isId } from './ids.ts';
+import { checkKeys, type KeysOf } from './known-keys.ts';
 import { ensureThread, ownThread, type Thread, threadFrom } from './own-thread.ts';
 import { requestCancel } from './request-cancel.ts';
 import { type SavedMessage, uiMessagesOf } from './saved-messages.ts';
@@ -76,6 +77,7 @@ export class Memory {
 
   /** @throws `invalid-option`. */
   constructor(config: MemoryConfig = {}) {
+    checkKeys(config, memoryKeys, 'Memory');
     const { storage, options = {} } = config;
     checkMemoryOptions(options);
     this.#storage = storage && guarded(storage);
@@ -243,8 +245,17 @@ function checkIds(ids: Readonly<Record<string, unknown>>): void {
   }
 }
 
+const memoryOptionKeys = {
+  lastMessages: true,
+  readOnly: true,
+  whenCallsWait: true,
+} as const satisfies KeysOf<MemoryOptions>;
+
+const memoryKeys = { storage: true, options: true } as const satisfies KeysOf<MemoryConfig>;
+
 /** @throws `invalid-option`. */
 export function checkMemoryOptions(options: MemoryOptions): void {
+  checkKeys(options, memoryOptionKeys, 'a memory');
   const { lastMessages, readOnly, whenCallsWait } = options;
   if (
     lastMessages !== undefined &&

@@ -1,6 +1,6 @@
 /** The options of `stream`, `generate` and of decisions: their types, and what of them is stored. */
 import type { RequestContext } from '../core/context.ts';
-import type { Person, StoredOptions } from '../core/event.ts';
+import type { Person, RunStarted, StoredOptions } from '../core/event.ts';
 import { type JsonObject, toJson } from '../core/json.ts';
 import type { ToolChoice } from '../core/model.ts';
 import type { ToolHooks } from '../core/parts.ts';
@@ -184,10 +184,15 @@ function mergedObject(
  * What the caller of a leg brings to the run at the top. Who acts on a run below brings what could not be stored;
  * the other options are of the run that they name, and that one has its own.
  */
-export function broughtToRoot(options: LegOptions, isRoot: boolean): LegOptions {
+export function broughtToRoot(
+  options: LegOptions,
+  isRoot: boolean,
+  { missing }: Pick<RunStarted, 'missing'>,
+): LegOptions {
   if (isRoot) return options;
-  const { requireToolApproval, hooks, delegation, toolsets, requestContext } = options;
-  return { requireToolApproval, hooks, delegation, toolsets, requestContext };
+  const { requireToolApproval, hooks, delegation, toolsets, requestContext, model } = options;
+  const lacking = { requireToolApproval, hooks, delegation, toolsets, requestContext };
+  return missing.includes('model') ? { ...lacking, model } : lacking;
 }
 
 /** The id of the thread, if it is one. */

@@ -4,6 +4,10 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import * as mini from 'zod/mini';
 import { runStarted, withOptions } from '../core/test-support/events.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
+import { Agent } from './agent.ts';
+import { Countersign } from './countersign.ts';
+import { createTool } from './create-tool.ts';
 import { checkStructuredOutput, jsonSchemaOfOutput, schemaOfLeg } from './structured-output.ts';
 
 const expected = {
@@ -44,4 +48,44 @@ test('a leg that brings no schema has that of the defaults only if the run was b
   expect(await schemaOfLeg(undefined, { schema: other }, begun)).toBeUndefined();
   expect(await schemaOfLeg(undefined, undefined, begun)).toBeUndefined();
   expect(await schemaOfLeg(undefined, { schema }, runStarted())).toBeUndefined();
+});
+
+test('a leg of a run below reads its answer by its own schema, not by that of the supervisor', async () => {
+  const act = createTool({
+    id: 'act',
+    inputSchema: z.object({}),
+    requireApproval: true,
+    execute: async () => 1,
+  });
+  const pays = (answer: string) => scriptedModel([{ calls: [{ toolName: 'act' }] }, answer]);
+  const below = { schema: z.object({ paid: z.number().transform((paid) => paid * 2) }) };
+  const plain = new Agent({ id: 'plain', model: pays('Paid.'), tools: { act } });
+  const exact = new Agent({
+    id: 'exact',
+    model: pays('{"paid":2}'),
+    tools: { act },
+    defaultOptions: { structuredOutput: below },
+  });
+  const calls = ['plain', 'exact'].map((key) => ({
+    toolName: `agent-${key}`,
+    args: { prompt: 'Pay.' },
+    toolCallId: key,
+  }));
+  const boss = new Agent({
+    id: 'boss',
+    model: scriptedModel([{ calls }, '{"name":"Ada"}']),
+    agents: { plain, exact },
+    defaultOptions: { structuredOutput: { schema: z.object({ name: z.string() }) } },
+  });
+  new Countersign({ agents: { boss } });
+  const { runId } = await boss.generate('Go.');
+  const approve = (agent: Agent, structuredOutput?: never) =>
+    agent.approveToolCallGenerate({
+      runId: `${runId}~${agent.id}`,
+      toolCallId: 'call-0-0',
+      structuredOutput,
+    });
+  expect(await approve(plain)).toMatchObject({ text: 'Paid.', object: undefined });
+  await expect(approve(exact, { schema: 'none' } as never)).rejects.toMatchObject({ code: 'invalid-option' });
+  expect(await approve(exact)).toMatchObject({ object: { paid: 4 } });
 });

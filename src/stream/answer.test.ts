@@ -38,6 +38,7 @@ test.each<[string, Partial<Outcome> | undefined]>([
   ['has failed', { status: 'failed', finishReason: 'error' }],
   ['used up its steps', { finishReason: 'max-steps' }],
   ['was stopped after calls', { finishReason: 'tool-calls' }],
+  ['was answered by a later turn', { finishReason: 'answered', text: '' }],
 ])('there is none of a run that %s', async (_, outcome) => {
   expect(await read(outcome, { schema })).toBeUndefined();
 });

@@ -50,6 +50,8 @@ export interface Leg {
   replay(changes: readonly [Change, ...Change[]]): void;
   /** Begins when this event is stored. */
   beginAt(isFirst: (event: Event) => boolean): void;
+  /** Ends because the run at the top, or one on the way there, is stalled. */
+  stall(root: Run): void;
   /** Ends without having begun: the decision was refused. */
   discard(): void;
 }
@@ -239,6 +241,9 @@ export function openLeg(log: RunLog, plan: LegPlan, warn: (message: string) => v
     },
     beginAt(first) {
       isFirst = first;
+    },
+    stall(root) {
+      if (!end) finish(log.run, 'error', { error: stalledError(root) });
     },
     discard: stopListening,
   };

@@ -82,8 +82,8 @@ export type AgentOutput<Object = unknown> = Collected &
         readonly suspendPayload?: undefined;
       }
     | {
-        /** The run ended without an answer. */
-        readonly finishReason: 'tool-calls' | 'max-steps' | 'cancelled';
+        /** The run ended without an answer; `answered`: a later turn took the result, and goes on (auto-resume). */
+        readonly finishReason: 'tool-calls' | 'max-steps' | 'answered' | 'cancelled';
         readonly object?: undefined;
         readonly error?: undefined;
         readonly suspendPayload?: undefined;

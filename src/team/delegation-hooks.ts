@@ -97,12 +97,21 @@ export interface DelegationResult {
   /** Where the sub-agent did not stop by itself. */
   readonly finishReason?: string;
   readonly feedback?: string;
+  /** The complete hook asked for the end: kept with the result, as another leg may settle the last call of the step. */
+  readonly bailed?: true;
   readonly subAgentToolResults?: readonly {
     readonly toolCallId: string;
     readonly toolName: string;
     readonly args: Json;
     readonly result: Json;
   }[];
+}
+
+/** Whether a hook asked for the end when a delegation of the run was completed, in whatever leg. */
+export function hasBailed(run: Run): boolean {
+  return [...run.calls.values()].some(
+    ({ child, result }) => child !== undefined && (result as Partial<DelegationResult>)?.bailed === true,
+  );
 }
 
 interface Delegated {
@@ -161,6 +170,11 @@ export async function completed(
     error = thrown instanceof Error ? thrown : new Error(messageOf(thrown));
   }
   const { child, execution } = given;
+  let bailed = false;
+  const bail = (): void => {
+    bailed = true;
+    given.bail();
+  };
   const told = async () => {
     const answer = await options.onDelegationComplete?.({
       ...contextOf(given),
@@ -168,7 +182,7 @@ export async function completed(
       result: { text: result.text },
       error,
       duration: execution.parts.clock.now() - child.started.at,
-      bail: given.bail,
+      bail,
     });
     checkAnswer('onDelegationComplete', answer, { feedback: 'string', resultText: 'string' });
     return answer;
@@ -181,6 +195,7 @@ export async function completed(
     ...result,
     ...(changed?.resultText === undefined ? {} : { text: changed.resultText }),
     ...(changed?.feedback === undefined ? {} : { feedback: changed.feedback }),
+    ...(bailed ? { bailed } : {}),
   };
 }
 

@@ -24,9 +24,23 @@ const malformedOptions: [keyof RunOptions, unknown[]][] = [
   ['requestContext', [{ tenant: 'acme' }, 'acme', null]],
   ['runId', ['', 5, null]],
   ['abortSignal', [{}, new AbortController(), null]],
-  ['hooks', ['x', 5, null]],
+  ['hooks', ['x', 5, [], { beforetoolCall: () => {} }, { beforeToolCall: true }, null]],
   ['toolChoice', ['refund', {}, { type: 'tool' }, null]],
-  ['memory', [{}, 'thread 1', { thread: '' }, { thread: { id: 5 } }, null]],
+  [
+    'memory',
+    [
+      {},
+      'thread 1',
+      { thread: '' },
+      { thread: { id: 5 } },
+      { thread: { id: 'a', tittle: 'A' } },
+      { thread: 'a', resource: '' },
+      { thread: 'a', resourceId: 'acme' },
+      { thread: 'a', resource: 'acme', options: { readonly: true } },
+      { thread: 'a', resource: 'acme', options: null },
+      null,
+    ],
+  ],
   ['requireToolApproval', ['true', 1, {}, null]],
   ['toolsets', ['x', [], [{}], { desk: null }, { desk: [] }, { desk: 'x' }, { desk: otherTool }, null]],
   ['stopWhen', [true, 'x', {}, [5], [() => true, null], null]],
@@ -76,6 +90,17 @@ inEveryWorld('scenario: K13', 'bad input: malformed options of a decision', asyn
       const code = await codeOf(scene.approve(runId, { [name]: value } as Choice));
       expect(code, `${name}: ${JSON.stringify(value)}`).toBe('invalid-option');
     }
+  }
+  for (const memory of [
+    'thread 1',
+    [],
+    { resourceId: 'acme' },
+    { resource: 5 },
+    { thread: { key: 'a' } },
+    null,
+  ]) {
+    const code = await codeOf(scene.approve(runId, { memory } as Choice));
+    expect(code, `memory: ${JSON.stringify(memory)}`).toBe('invalid-option');
   }
   expect(effects).toEqual([]);
   expect((await scene.list()).total).toBe(1);

@@ -13,7 +13,16 @@ import { z } from 'zod';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { resultsIn } from '../support/kinds.ts';
 import { codeOf, errorOf } from '../support/scene.ts';
-import { call, chain, delegate, leafTools, modelOf, teamEffects, teamPlan } from '../support/team.ts';
+import {
+  asksFor,
+  call,
+  chain,
+  delegate,
+  leafTools,
+  modelOf,
+  teamEffects,
+  teamPlan,
+} from '../support/team.ts';
 import { inBothFaces, inEveryWorld, inOneWorld, worlds } from '../support/world.ts';
 
 const coldWorld = worlds.find(({ name }) => name === 'memory, cold, stream');
@@ -222,6 +231,7 @@ inEveryWorld(
 const unstorable: Record<string, { options: RunOptions; missing: string }> = {
   'hooks of the run': { options: { hooks: { beforeToolCall: () => {} } }, missing: 'hooks' },
   'how it delegates': { options: { delegation: { onDelegationStart: () => {} } }, missing: 'delegation' },
+  'a model object': { options: { model: asksFor('another', [delegate('one')]) }, missing: 'model' },
 };
 
 for (const [name, { options, missing }] of Object.entries(unstorable)) {

@@ -13,7 +13,7 @@ import {
   type TeamEffects,
   teamPlan,
 } from '../support/team.ts';
-import { inEveryWorld, type World } from '../support/world.ts';
+import { inEveryWorld, type Open, type World } from '../support/world.ts';
 
 const coldOnly = ({ temperature }: World): string | undefined =>
   temperature === 'cold' ? undefined : 'a new process comes after the one that died';
@@ -180,6 +180,50 @@ inEveryWorld(
     expect(await codeOf(scene.continueRun(runId))).toBe('option-missing');
     expect((await scene.continueRun(runId, { hooks })).text).toBe('supervisor is done.');
     expect(effects.executed).toEqual(['act a']);
+  },
+  coldOnly,
+);
+
+/** A root that is stalled for want of its hooks, above one call that was approved and one that waits. */
+async function stalledAbove(open: Open) {
+  const { effects, plan } = teamPlan([delegate('one'), delegate('two')], {
+    one: { calls: [call('act', 'a')] },
+    two: { calls: [call('act', 'b')] },
+  });
+  const scene = open(plan);
+  const hooks = { beforeToolCall: () => {} };
+  const { runId } = await scene.start({ hooks });
+  const front = scene.registry({ agents: {} });
+  await front.decideToolCall({ verdict: 'approve', runId, toolCallId: top });
+  await front.stop();
+  await scene.sweep();
+  return { effects, scene, runId, one: `${runId}~to-one`, two: `${runId}~to-two`, hooks };
+}
+
+inEveryWorld(
+  'scenario: K9',
+  'below a stalled root a leg ends, and continueRun there moves both on',
+  async (open) => {
+    const { effects, scene, runId, one, hooks } = await stalledAbove(open);
+    const observed = await scene.memberOf('one').observe({ runId: one });
+    expect((await observed.error)?.code).toBe('run-stalled');
+    const { text } = await scene.memberOf('one').continueRunGenerate({ runId: one, hooks });
+    expect(text).toBe('one is done.');
+    expect((await scene.approve(runId, { hooks })).text).toBe('supervisor is done.');
+    expect(effects.executed).toEqual(['act a', 'act b']);
+  },
+  coldOnly,
+);
+
+inEveryWorld(
+  'scenario: K9',
+  'a decision below a stalled root that brings what it lacks moves both on',
+  async (open) => {
+    const { effects, scene, runId, two, hooks } = await stalledAbove(open);
+    const decision = { runId: two, toolCallId: 'act-b', hooks };
+    expect((await scene.memberOf('two').approveToolCallGenerate(decision)).text).toBe('two is done.');
+    if ((await scene.store.load(runId, 0))?.kind === 'open') await scene.observe({ runId });
+    expect(effects.executed.toSorted()).toEqual(['act a', 'act b']);
   },
   coldOnly,
 );

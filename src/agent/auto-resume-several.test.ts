@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import type { Message } from '../core/message.ts';
+import { type ScriptedModel, scriptedModel } from '../testing/scripted-model.ts';
+import { Agent } from './agent.ts';
+import { createTool } from './create-tool.ts';
+import { Memory } from './memory.ts';
+
+const ask = createTool({
+  id: 'ask',
+  inputSchema: z.object({ name: z.string() }),
+  suspendSchema: z.object({ question: z.string() }),
+  resumeSchema: z.object({ answer: z.string() }),
+  execute: async ({ name }, { agent }) =>
+    agent.resumeData ? { [name]: agent.resumeData.answer } : agent.suspend({ question: `${name}?` }),
+});
+
+/** Asks for each name; answers all that waits with the numbers from 1; then says so. */
+function asking(...names: string[]): ScriptedModel {
+  return scriptedModel((prompt, _index, tools) => {
+    if (prompt.at(-1)?.role === 'tool') return 'Done.';
+    const offered = tools.filter(({ name }) => name.startsWith('resume-'));
+    const answers = offered.map(({ name }, index) => ({ toolName: name, args: { answer: `${index + 1}` } }));
+    return answers.length > 0
+      ? { calls: answers }
+      : { calls: names.map((name) => ({ toolName: 'ask', args: { name } })) };
+  });
+}
+
+/** What the model was told last. */
+function toldTo({ calls }: ScriptedModel): unknown[] {
+  const last = calls.at(-1)?.prompt.at(-1) as Message;
+  return (last.content as { output?: { value: unknown } }[]).map(({ output }) => output?.value);
+}
+
+const remembering = () => ({ memory: new Memory(), defaultOptions: { autoResumeSuspendedTools: true } });
+
+test('two calls of one run that are answered in one turn have each its own result', async () => {
+  const model = asking('first', 'second');
+  const agent = new Agent({ id: 'desk', model, tools: { ask }, ...remembering() });
+  await agent.generate('Ask me.');
+  expect((await agent.generate('1 and 2.')).text).toBe('Done.');
+  expect(toldTo(model)).toEqual([{ first: '1' }, { second: '2' }]);
+});
+
+test('a turn brings the model object that the waiting run was begun with and could not store', async () => {
+  const model = asking('first');
+  const agent = new Agent({ id: 'desk', model: 'openai/none', tools: { ask }, ...remembering() });
+  await agent.generate('Ask me.', { model });
+  await agent.generate('1.', { model });
+  expect(toldTo(model)).toEqual([{ first: '1' }]);
+});
