@@ -1,12 +1,7 @@
 /** `Memory`: the conversations of agents, kept in a store. */
 
 import { uiMessagesFrom } from '../conversation/input-view.ts';
-import {
-  type ConversationIds,
-  openRunsOf,
-  spokenInThread,
-  type ThreadPlaces,
-} from '../conversation/thread.ts';
+import { type ConversationIds, openRunsOf, saidInThread, type ThreadPlaces } from '../conversation/thread.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import { type JsonObject, toJson } from '../core/json.ts';
 import type { Message, MessageInput } from '../core/message.ts';
@@ -155,8 +150,8 @@ export class Memory {
     const places = this.#places();
     await ownThread(places.threads, options);
     const open = await openRunsOf(places, options);
-    const spoken = await spokenInThread(places, threadId, { last }, open);
-    return { messages: spoken.map(({ message }) => message) };
+    const { messages } = await saidInThread(places, threadId, { last }, open);
+    return { messages: [...messages] };
   }
 
   /** The threads of a resource. */
