@@ -141,15 +141,15 @@ export function* readTranscript(query: MessageQuery): Work<Transcript> {
   const [row] = yield {
     sql: `SELECT said.texts, newest.at, newest.run_id, newest.idx, coalesce(counted.at, oldest.at) AS from_at,
         coalesce(counted.run_id, oldest.run_id) AS from_run_id, coalesce(counted.idx, oldest.idx) AS from_idx
-      FROM (SELECT string_agg(data, ',') AS texts FROM (${said.sql}) AS found) AS said
+      FROM (SELECT '[' || string_agg(data, ',') || ']' AS texts FROM (${said.sql}) AS found) AS said
         LEFT JOIN (${newest.sql}) AS newest ON TRUE
         LEFT JOIN (${counted.sql}) AS counted ON TRUE
         LEFT JOIN (${oldest.sql}) AS oldest ON TRUE`,
     params: [said, newest, counted, oldest].flatMap(({ params }) => params),
   };
   if (row === undefined || row.texts === null) return { texts: '[]' };
-  const { texts, from_at: at, from_run_id: run_id, from_idx: idx } = row;
-  return { texts: `[${texts}]`, from: keyFrom({ at, run_id, idx }), to: keyFrom(row) };
+  const { from_at: at, from_run_id: run_id, from_idx: idx } = row;
+  return { texts: row.texts as string, from: keyFrom({ at, run_id, idx }), to: keyFrom(row) };
 }
 
 function messagesQuery(
