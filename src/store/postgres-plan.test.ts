@@ -73,7 +73,7 @@ const cases: [Partial<ListQuery>, string][] = [
   [{ agentId, threadId, resourceId }, 'suspended_since_thread_id'],
   [{ status: 'interrupted' }, 'interrupted_since'],
   [{ status: 'stalled', agentId }, 'stalled_since'],
-  [{ status: 'running' }, 'running_since'],
+  [{ status: 'running' }, 'moving'],
   [{ status: 'all' }, 'suspended_since'],
   [{ status: 'all', agentId }, 'suspended_since'],
 ];
