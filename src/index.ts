@@ -64,6 +64,7 @@ export type {
   ThreadPage,
   ThreadRow,
   ThreadStore,
+  Transcript,
   WorkerStore,
   Written,
 } from './core/store.ts';

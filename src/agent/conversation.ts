@@ -1,8 +1,13 @@
 /** What a run has to do with its conversation: where it begins in it, what it recalls of it, and where its messages go. */
 import { keyOf } from '../conversation/keys.ts';
 import { fromFirstUser, promptFrom } from '../conversation/recalled-prompt.ts';
-import type { Spoken } from '../conversation/run-view.ts';
-import { openRunsOf, spokenInThread, type ThreadPlaces } from '../conversation/thread.ts';
+import {
+  openRunsOf,
+  type Said,
+  saidInThread,
+  spokenInThread,
+  type ThreadPlaces,
+} from '../conversation/thread.ts';
 import type { RequestContext } from '../core/context.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { MessageKey, RecalledWindow, RunStarted } from '../core/event.ts';
@@ -24,7 +29,7 @@ import type { Worker } from './worker.ts';
 export interface Recalled {
   readonly places: ThreadPlaces;
   readonly elsewhere: ThreadStore | undefined;
-  readonly spoken: readonly Spoken[];
+  readonly said: Said;
 }
 
 /** Where a run begins in its conversation. */
@@ -34,8 +39,10 @@ export interface Beginning {
   readonly recalled: Recalled;
   /** The open runs of the thread. */
   readonly open: readonly Run[];
-  /** Where the newest messages of the thread stand, by their ids. */
-  readonly known: ReadonlyMap<string, MessageKey>;
+  /** The newest messages of the thread, in which those are looked for that are sent again. */
+  newest(): Promise<readonly UIMessage[]>;
+  /** Where one of them stands. */
+  placeOf(messageId: string): Promise<MessageKey | undefined>;
 }
 
 /** The agent's memory, asked for once in each leg. */
@@ -78,20 +85,25 @@ export async function beginConversation(
   const open = await openRunsOf(places, ids);
   if (given.whenCallsWait === 'refuse') refuseWaiting(ids.threadId, open);
   const { lastMessages = defaultLastMessages } = given;
-  const last = Math.max(lastMessages || 0, lookedAt);
-  const read = await spokenInThread(places, ids.threadId, { last }, open);
-  const spoken = lastMessages === false ? [] : read.slice(-lastMessages);
-  const [first, newest] = [spoken[0], spoken.at(-1)];
+  const newest = (last: number): Promise<Said> => saidInThread(places, ids.threadId, { last }, open);
+  const said: Said = lastMessages === false ? { messages: [] } : await newest(lastMessages);
+  const { to } = lastMessages === false ? await newest(1) : said;
   const window: RecalledWindow = {
-    ...(first && newest ? { from: keyOf(first), to: keyOf(newest) } : {}),
+    ...(said.from && said.to ? { from: said.from, to: said.to } : {}),
     ...(given.readOnly ? { readOnly: true } : {}),
   };
+  const looked = Math.max(lastMessages || 0, lookedAt);
   return {
     // After what it recalls, whatever the clocks say: two turns can fall into one millisecond.
-    facts: { ...ids, at: Math.max(now, (read.at(-1)?.at ?? 0) + 1), memory: window },
-    recalled: { places, elsewhere: given.readOnly ? undefined : inside.elsewhere, spoken },
+    facts: { ...ids, at: Math.max(now, (to?.at ?? 0) + 1), memory: window },
+    recalled: { places, elsewhere: given.readOnly ? undefined : inside.elsewhere, said },
     open,
-    known: new Map(read.map((spoken) => [spoken.message.id, keyOf(spoken)])),
+    newest: async () => (looked === lastMessages ? said : await newest(looked)).messages,
+    async placeOf(messageId) {
+      const spoken = await spokenInThread(places, ids.threadId, { last: looked }, open);
+      const found = spoken.find(({ message }) => message.id === messageId);
+      return found && keyOf(found);
+    },
   };
 }
 
@@ -147,10 +159,11 @@ function refuseWaiting(threadId: string, open: readonly Run[]): void {
 export async function newInput(
   agent: AgentCore,
   input: MessagesInput,
-  { known, facts }: Beginning,
+  { newest, placeOf, facts }: Beginning,
 ): Promise<Pick<RunStarted, 'messages' | 'messageIds' | 'memory'>> {
   const list = (Array.isArray(input) ? input : [input]) as readonly unknown[];
   if (!list.every(isUi)) return { messages: toMessages(await agent.messages(input)) };
+  const known = new Set((await newest()).map(({ id }) => id));
   const lastKnown = list.findLastIndex(({ id }) => id !== undefined && known.has(id));
   const fresh = list.slice(Math.min(lastKnown + 1, list.length - 1));
   const messages: Message[] = [];
@@ -166,7 +179,8 @@ export async function newInput(
     messages.push(...toMessages(converted));
     messageIds.push(...converted.map(() => id ?? null));
   }
-  const again = known.get(fresh[0]?.id ?? '');
+  const [{ id: firstId } = { id: undefined }] = fresh;
+  const again = firstId !== undefined && known.has(firstId) ? await placeOf(firstId) : undefined;
   return {
     messages: toMessages(messages),
     ...(messageIds.some(Boolean) ? { messageIds } : {}),
@@ -197,11 +211,10 @@ export async function conversationOfLeg(
 ): Promise<LegConversation> {
   const { memory: window } = run.started;
   if (window === undefined) return { history: [], elsewhere: undefined };
-  const { spoken, elsewhere } = recalled ?? (await recallAgain(agent, worker, run.started, context));
-  // A message that is said again is in it too: what came of it the first time may still wait.
-  const before = spoken.map(({ message }) => message);
+  const { said, elsewhere } = recalled ?? (await recallAgain(agent, worker, run.started, context));
   const taken = [...run.calls.keys(), ...run.started.messages.flatMap(callIdsIn)];
-  return { history: fromFirstUser(await promptFrom(before, taken)), elsewhere };
+  // A message that is said again is in it too: what came of it the first time may still wait.
+  return { history: fromFirstUser(await promptFrom(said.messages, taken)), elsewhere };
 }
 
 async function recallAgain(
@@ -213,10 +226,9 @@ async function recallAgain(
   const { runId, threadId = '', resourceId = '', memory: window } = started;
   const { places, elsewhere } = await placesOf(agent, worker, started, context);
   const { from, to } = window ?? {};
-  if (!from || !to) return { places, elsewhere, spoken: [] };
+  if (!from || !to) return { places, elsewhere, said: { messages: [] } };
   const open = await openRunsOf(places, { threadId, resourceId }, runId);
-  const read = await spokenInThread(places, threadId, { from, to }, open);
-  return { places, elsewhere, spoken: read };
+  return { places, elsewhere, said: await saidInThread(places, threadId, { from, to }, open) };
 }
 
 /** Where the messages of the run's thread are, with the agent's memory as it is deployed now. */
@@ -225,7 +237,7 @@ export async function placesOf(
   worker: Worker,
   { memory: window }: RunStarted,
   context: () => RequestContext,
-): Promise<Omit<Recalled, 'spoken'>> {
+): Promise<Omit<Recalled, 'said'>> {
   const inside = window && (await memoryOf(agent, context))?.[memoryInside];
   if (!inside)
     return { places: { threads: worker.store.threads, runs: [worker.store] }, elsewhere: undefined };

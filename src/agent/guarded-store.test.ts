@@ -13,6 +13,7 @@ function asked(threads: ThreadStore): Record<keyof ThreadStore, () => Promise<un
     get: () => threads.get('thread'),
     list: () => threads.list({ resourceId: 'resource', limit: 1 }),
     messages: () => threads.messages({ threadId: 'thread', last: 1 }),
+    transcript: () => threads.transcript({ threadId: 'thread', last: 1 }),
     remove: () => threads.remove('thread'),
   };
 }
@@ -27,7 +28,15 @@ test('threads are passed on', async () => {
 test('what a driver throws at threads is store-failed, and typed errors pass', async () => {
   const failing = (error: Error): ThreadStore => {
     const fail = () => Promise.reject(error);
-    return { create: fail, get: fail, list: fail, remove: fail, messages: fail, save: fail };
+    return {
+      create: fail,
+      get: fail,
+      list: fail,
+      remove: fail,
+      messages: fail,
+      transcript: fail,
+      save: fail,
+    };
   };
   const own = new CountersignError('store-closed', 'It is closed.');
   for (const [error, code] of [

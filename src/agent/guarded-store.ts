@@ -18,6 +18,7 @@ export function guarded(store: Store): Store {
     list: (query) => typed(() => threads.list(query)),
     remove: (threadId) => typed(() => threads.remove(threadId)),
     messages: (query) => typed(() => threads.messages(query)),
+    transcript: (query) => typed(() => threads.transcript(query)),
     save: (threadId, messages, at) => typed(() => threads.save(threadId, messages, at)),
   };
   return {

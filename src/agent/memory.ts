@@ -1,11 +1,6 @@
 /** `Memory`: the conversations of agents, kept in a store. */
 
-import {
-  type ConversationIds,
-  openRunsOf,
-  spokenInThread,
-  type ThreadPlaces,
-} from '../conversation/thread.ts';
+import { type ConversationIds, openRunsOf, saidInThread, type ThreadPlaces } from '../conversation/thread.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { Store, ThreadStore } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
@@ -140,8 +135,8 @@ export class Memory {
     const places = this.#places();
     await ownThread(places.threads, options);
     const open = await openRunsOf(places, options);
-    const spoken = await spokenInThread(places, threadId, { last }, open);
-    return { messages: spoken.map(({ message }) => message) };
+    const { messages } = await saidInThread(places, threadId, { last }, open);
+    return { messages: [...messages] };
   }
 
   /** The threads of a resource. */

@@ -1,3 +1,4 @@
+import { convertToModelMessages } from 'ai';
 import { describe, expect, test } from 'vitest';
 import type { Event } from '../core/event.ts';
 import type { CallState } from '../core/state.ts';
@@ -7,6 +8,7 @@ import {
   finished,
   requested,
   runEnded,
+  runId,
   runOf,
   runStarted,
   states,
@@ -188,6 +190,38 @@ describe('messages that others wrote', () => {
       { type: 'text', value: 'This call is not finished yet: its result is not known.' },
       { type: 'json', value: 2 },
     ]);
+  });
+
+  test('plain texts are what the library makes of them, and stay in their places', async () => {
+    const other = { type: 'text', text: 'Ho', state: 'done' };
+    const signed = { ...text, providerMetadata: { scripted: { signature: 's' } } };
+    const look = { type: 'tool-look', toolCallId: '1', state: 'output-available', input: {}, output: 1 };
+    const said = (role: UIMessage['role'], ...parts: readonly object[]): UIMessage => ({
+      id: 'm',
+      role,
+      metadata: { runId },
+      parts: parts as never,
+    });
+    const messages = [
+      said('user', text, other),
+      said('assistant', { type: 'step-start' }, other),
+      said('assistant', other, { type: 'step-start' }, text),
+      said('user', { type: 'step-start' }, text),
+      said('assistant', { type: 'step-start' }, look, { type: 'step-start' }, text),
+      said('user', signed),
+      said('assistant', text),
+      said('user', text),
+    ];
+    expect(await promptFrom(messages)).toStrictEqual(
+      JSON.parse(JSON.stringify(await convertToModelMessages(messages))),
+    );
+  });
+
+  test('what a provider asked elsewhere, and nobody answered, is left out', async () => {
+    const asked = { type: 'tool-look', toolCallId: '1', state: 'approval-requested', input: {} };
+    const approval = { id: 'x' };
+    const messages = [assistant(text, { ...asked, approval, providerExecuted: true })];
+    expect(await promptFrom(messages)).toEqual([{ role: 'assistant', content: [text] }]);
   });
 
   test('a file becomes JSON that the library takes back', async () => {

@@ -29,9 +29,23 @@ export async function promptFrom(
 ): Promise<Message[]> {
   if (messages.length === 0) return [];
   const calls: Calls = { taken: new Set(taken), outputs: new Map(), askedByProvider: new Set() };
-  const prepared = messages.flatMap((message) => prepare(message, calls));
-  const converted = await modelMessagesFromUi(prepared);
-  return converted.flatMap((message) => finish(message as unknown as Message, calls));
+  const prompt: Message[] = [];
+  let others: UIMessage[] = [];
+  const convertOthers = async (): Promise<void> => {
+    const converted = await modelMessagesFromUi(others);
+    prompt.push(...converted.flatMap((message) => finish(message as unknown as Message, calls)));
+    others = [];
+  };
+  for (const message of messages) {
+    const plain = plainMessage(message);
+    if (plain === undefined) others.push(...prepare(message, calls));
+    else {
+      if (others.length > 0) await convertOthers();
+      prompt.push(plain);
+    }
+  }
+  if (others.length > 0) await convertOthers();
+  return prompt;
 }
 
 /** The history of a prompt: it begins with a user, as some providers demand. */
@@ -43,15 +57,22 @@ export function fromFirstUser(messages: readonly Message[]): readonly Message[] 
 function prepare(message: UIMessage, calls: Calls): UIMessage[] {
   if (message.role === 'system') return [];
   const given = message.parts as unknown as readonly UiPart[];
-  if (given.every(isOrdinaryText)) return given.length > 0 ? [message] : [];
   const parts = given.flatMap((part) =>
     isToolPart(part) ? prepareCall(part, given, calls) : prepareContent(part),
   );
   return [{ ...message, parts: parts as unknown as UIMessage['parts'] }];
 }
 
-function isOrdinaryText({ type, text }: UiPart): boolean {
-  return type === 'text' && text !== '';
+/** Most messages are texts of one step, and histories are long: what the library makes of them, without its passes. */
+function plainMessage({ role, parts }: UIMessage): Message | undefined {
+  if (role === 'system') return undefined;
+  const content: JsonObject[] = [];
+  for (const [index, part] of parts.entries()) {
+    if (index === 0 && part.type === 'step-start' && role === 'assistant') continue;
+    if (part.type !== 'text' || !part.text || part.providerMetadata !== undefined) return undefined;
+    content.push({ type: 'text', text: part.text });
+  }
+  return content.length > 0 ? { role, content } : undefined;
 }
 
 function prepareContent(part: UiPart): UiPart[] {
@@ -70,7 +91,10 @@ function prepareCall(part: UiPart, siblings: readonly UiPart[], calls: Calls): U
   const written = raw ?? part.input;
   const { approval, toolMetadata: _notes, toolName: _name, dynamic: _dynamic, ...kept } = part;
   const input = isObject(written) ? written : {};
-  if (part.providerExecuted === true && approvalId === undefined) return [{ ...kept, toolCallId, input }];
+  if (part.providerExecuted === true && approvalId === undefined) {
+    // What a provider asked elsewhere, and nobody answered.
+    return state === 'approval-requested' ? [] : [{ ...kept, toolCallId, input }];
+  }
   if (approvalId !== undefined) {
     const decided = isObject(approval) && typeof approval.approved === 'boolean' ? approval : undefined;
     if (!decided) return [{ type: 'text', text: `(${toolNameOf(part)}) ${waitingText(part, siblings)}` }];

@@ -7,7 +7,7 @@ import { fold } from '../core/run.ts';
 import type { Run } from '../core/state.ts';
 import type { MessageRow, Store, ThreadStore } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
-import { compareKeys } from './keys.ts';
+import { compareKeys, keyOf } from './keys.ts';
 import { type Spoken, spokenIn } from './run-view.ts';
 
 /** Where a thread's messages are, and where runs of it may be open. */
@@ -27,6 +27,14 @@ export interface Range {
   readonly to?: MessageKey | undefined;
   /** The newest so many. */
   readonly last?: number | undefined;
+}
+
+/** What is said in a part of a thread, in order. */
+export interface Said {
+  readonly messages: readonly UIMessage[];
+  /** The places of the first and the last; absent where nothing is said. */
+  readonly from?: MessageKey | undefined;
+  readonly to?: MessageKey | undefined;
 }
 
 /** Open runs of one thread that are looked at. */
@@ -50,6 +58,26 @@ export async function openRunsOf(
   );
   const open = found.flat().flatMap((run) => (run?.kind === 'open' ? [run] : []));
   return open.map(({ events }) => fold(events.map(eventFrom)) as Run);
+}
+
+/** As `spokenInThread`, without the place of each message: histories are long, and read for each leg. */
+export async function saidInThread(
+  places: ThreadPlaces,
+  threadId: string,
+  range: Range,
+  open: readonly Run[],
+): Promise<Said> {
+  // What an open run says has its place among the others.
+  if (open.length > 0) return saidBy(await spokenInThread(places, threadId, range, open));
+  const { texts, from, to } = await places.threads.transcript({ threadId, ...range });
+  const messages = JSON.parse(texts) as UIMessage[];
+  return { messages: messages.reverse(), from, to };
+}
+
+function saidBy(spoken: readonly Spoken[]): Said {
+  const [first, last] = [spoken[0], spoken.at(-1)];
+  if (!first || !last) return { messages: [] };
+  return { messages: spoken.map(({ message }) => message), from: keyOf(first), to: keyOf(last) };
 }
 
 /**

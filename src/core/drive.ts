@@ -2,7 +2,6 @@
  * The one loop. It asks `next`, performs it, and the commit of what it produced claims what follows; it returns
  * when somebody else moves the run next. `stream`, `generate`, decisions and recovery all come through here.
  */
-
 import { lateRecord } from './batch.ts';
 import { firstIdOf } from './below.ts';
 import { type CallIds, callIds } from './call-ids.ts';

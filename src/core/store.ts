@@ -242,13 +242,15 @@ export interface MessageQuery {
   readonly last?: number | undefined;
 }
 
-export interface ThreadPage {
+/** What messages say. `from` and `to` are the keys of the first and the last; absent where there is none. */
+export interface Transcript extends Pick<MessageQuery, 'from' | 'to'> {
+  /** A JSON array of their `data`, the newest first. */
+  readonly texts: string;
+}
+
+export interface ThreadPage extends Omit<ListPage, 'runs'> {
   /** Those last spoken in first. */
   readonly threads: readonly ThreadRow[];
-  /** Exact up to 1,000. */
-  readonly total: number;
-  readonly totalIsAtLeast?: true;
-  readonly cursor?: string;
 }
 
 /** The conversations of a store, beside its runs. Each method is one transaction. */
@@ -257,16 +259,15 @@ export interface ThreadStore {
   create(thread: ThreadRow): Promise<ThreadRow>;
   get(threadId: string): Promise<ThreadRow | undefined>;
   /** The threads of a resource; its cost must not grow with those of others. */
-  list(query: {
-    readonly resourceId: string;
-    readonly limit: number;
-    readonly offset?: number | undefined;
-    readonly cursor?: string | undefined;
-  }): Promise<ThreadPage>;
+  list(
+    query: Pick<ListQuery, 'limit' | 'offset' | 'cursor'> & { readonly resourceId: string },
+  ): Promise<ThreadPage>;
   /** Removes the thread with its messages. False when there is none. */
   remove(threadId: string): Promise<boolean>;
   /** Messages in the order of their keys. */
   messages(query: MessageQuery): Promise<readonly MessageRow[]>;
+  /** What `messages` would give, in one text: far cheaper to read than rows. */
+  transcript(query: MessageQuery): Promise<Transcript>;
   /**
    * Keeps messages, and moves the thread's `updatedAt` on to `at`, never back. One whose id is in the thread replaces
    * what that one says and keeps its place, so that doing it twice is doing it once. Those of a thread that is not

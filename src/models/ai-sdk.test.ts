@@ -1,11 +1,30 @@
 import { readFileSync } from 'node:fs';
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
+import type { Message } from '../core/message.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { messagesFromUi, modelOf } from './ai-sdk.ts';
 import { answerTo, failureOf, request, weather } from './test-support/requests.ts';
 
 describe('what the model is given', () => {
+  test('of texts the same, however they are written', async () => {
+    const providerOptions = { p: { cache: true } };
+    const text = { type: 'text', text: 'Hi' };
+    const messages: Message[] = [
+      { role: 'user', content: [text] },
+      { role: 'assistant', content: [text], providerOptions },
+      { role: 'user', content: [text, text] },
+      { role: 'assistant', content: [{ ...text, providerOptions }] },
+      { role: 'user', content: 'Hi' },
+    ];
+    const model = scriptedModel(['Ho']);
+    await modelOf(model).call(request({ messages }));
+    const asParts = messages.map((message) =>
+      typeof message.content === 'string' ? { ...message, content: [text] } : message,
+    );
+    expect(model.calls[0]?.prompt).toEqual(asParts);
+  });
+
   test('prompt, tools, choice, settings and options', async () => {
     const model = scriptedModel([{ calls: [{ toolName: 'weather', args: {} }] }]);
     const provider = { type: 'provider', id: 'p.search', args: { depth: 2 }, inputSchema: jsonSchema({}) };

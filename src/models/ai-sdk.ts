@@ -139,7 +139,7 @@ function optionsOf(model: LanguageModelV4, request: ModelRequest, tools: ToolSet
     tools,
     toolChoice: request.toolChoice,
     instructions: request.instructions,
-    messages: request.messages as unknown as ModelMessage[],
+    messages: request.messages.map(shortened) as unknown as ModelMessage[],
     allowSystemInMessages: true,
     providerOptions: request.providerOptions,
     // All that the SDK reads of it here.
@@ -152,6 +152,16 @@ function optionsOf(model: LanguageModelV4, request: ModelRequest, tools: ToolSet
     system: undefined,
     _internal: { collectContent: false },
   } as unknown as Options;
+}
+
+/** A text alone as a string: the AI SDK makes the same of it, without its passes over the parts of each message. */
+function shortened(message: Message): Message {
+  const { role, content, ...rest } = message;
+  if ((role !== 'user' && role !== 'assistant') || typeof content === 'string') return message;
+  const [part, ...more] = content;
+  const isText = part?.type === 'text' && typeof part.text === 'string' && part.text !== '';
+  if (!isText || more.length > 0 || part.providerOptions !== undefined) return message;
+  return { ...rest, role, content: part.text as string };
 }
 
 /** Makes the tools of a call as the AI SDK wants them. A schema is wrapped once. */

@@ -18,7 +18,7 @@ import type {
 import { type RetentionOptions, sweeper } from './retention.ts';
 import { addRecord, loadRun } from './sql.ts';
 import { type Lookup, listRuns } from './sql-list.ts';
-import { getThread, listThreads, readMessages } from './sql-threads.ts';
+import { getThread, listThreads, readMessages, readTranscript } from './sql-threads.ts';
 import type { Work } from './sql-work.ts';
 import { abandonedRuns, beat, claimedRuns, deadWorkers, retire } from './sql-workers.ts';
 
@@ -136,6 +136,7 @@ export abstract class AsyncStore<Database extends AsyncDatabase> implements Stor
     list: (query) => this.#use((database) => database.read(listThreads(query))),
     remove: (threadId) => this.#use((database) => database.removeThread(threadId, true)),
     messages: (query) => this.#use((database) => database.read(readMessages(query))),
+    transcript: (query) => this.#use((database) => database.read(readTranscript(query))),
     save: (threadId, messages, at) =>
       this.#use((database) => database.saveMessages(threadId, messages, at, this.#isStrict)),
   };

@@ -27,6 +27,7 @@ describe.each(Object.keys(stores))('a closed %s', (name) => {
       list: () => threads.list({ resourceId: 'resource', limit: 1 }),
       remove: () => threads.remove('thread'),
       messages: () => threads.messages({ threadId: 'thread' }),
+      transcript: () => threads.transcript({ threadId: 'thread' }),
       save: () => threads.save('thread', [sampleMessage('hello', 1)], 1),
     };
     for (const [method, ask] of Object.entries(asked)) {

@@ -6,6 +6,7 @@ import type {
   ThreadPage,
   ThreadRow,
   ThreadStore,
+  Transcript,
 } from '../core/store.ts';
 import { compareTexts, countLimit, type Position, startOf, threadPageOf } from './listing.ts';
 import { countAfter, countWhile, sortedLists } from './sorted-lists.ts';
@@ -81,6 +82,14 @@ export function memoryThreads(assertOpen: () => void): MemoryThreads {
     return true;
   }
 
+  function found({ threadId, from, to, last }: MessageQuery): MessageRow[] {
+    const messages = threads.get(threadId)?.messages ?? [];
+    const start = from ? countWhile(messages, (message) => compareKeys(message, from) < 0) : 0;
+    const end = to ? countWhile(messages, (message) => compareKeys(message, to) <= 0) : messages.length;
+    const first = last === undefined ? start : Math.max(start, end - last);
+    return messages.slice(first, Math.max(first, end));
+  }
+
   return {
     store: {
       async create(thread) {
@@ -102,7 +111,11 @@ export function memoryThreads(assertOpen: () => void): MemoryThreads {
       },
       async messages(query) {
         assertOpen();
-        return messagesOf(threads.get(query.threadId)?.messages ?? [], query);
+        return found(query).map((message) => ({ ...message }));
+      },
+      async transcript(query) {
+        assertOpen();
+        return transcriptOf(found(query));
       },
       async save(threadId, messages, at) {
         assertOpen();
@@ -137,11 +150,15 @@ function countBefore(messages: readonly MessageRow[], message: MessageRow): numb
   );
 }
 
-function messagesOf(messages: readonly MessageRow[], { from, to, last }: MessageQuery): MessageRow[] {
-  const start = from ? countWhile(messages, (message) => compareKeys(message, from) < 0) : 0;
-  const end = to ? countWhile(messages, (message) => compareKeys(message, to) <= 0) : messages.length;
-  const first = last === undefined ? start : Math.max(start, end - last);
-  return messages.slice(first, Math.max(first, end)).map((message) => ({ ...message }));
+function transcriptOf(messages: readonly MessageRow[]): Transcript {
+  const [first, last] = [messages[0], messages.at(-1)];
+  if (!first || !last) return { texts: '[]' };
+  const texts = messages.map(({ data }) => data).reverse();
+  return { texts: `[${texts.join(',')}]`, from: keyOf(first), to: keyOf(last) };
+}
+
+function keyOf({ at, runId, index }: MessageKey): MessageKey {
+  return { at, runId, index };
 }
 
 function compareKeys(a: MessageKey, b: MessageKey): number {

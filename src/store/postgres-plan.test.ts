@@ -4,7 +4,7 @@ import { newSchemaName, postgresUrl } from '../../test/support/postgres-schema.t
 import type { ListQuery } from '../core/store.ts';
 import { PostgresStore } from './postgres.ts';
 import { lateralLookup, listRuns } from './sql-list.ts';
-import { listThreads, readMessages } from './sql-threads.ts';
+import { listThreads, readMessages, readTranscript } from './sql-threads.ts';
 import type { Query, Work } from './sql-work.ts';
 import { candidatesQuery, claimedRuns } from './sql-workers.ts';
 
@@ -73,7 +73,7 @@ const cases: [Partial<ListQuery>, string][] = [
   [{ agentId, threadId, resourceId }, 'suspended_since_thread_id'],
   [{ status: 'interrupted' }, 'interrupted_since'],
   [{ status: 'stalled', agentId }, 'stalled_since'],
-  [{ status: 'running' }, 'running_since'],
+  [{ status: 'running' }, 'moving'],
   [{ status: 'all' }, 'suspended_since'],
   [{ status: 'all', agentId }, 'suspended_since'],
 ];
@@ -123,6 +123,9 @@ describe('the plan of threads', () => {
       const [plan] = await plansOf(readMessages({ threadId: 'thread7', last: 20, ...query }));
       expect(plan).toMatch(/Index Scan Backward using countersign_messages_by_place/);
       expect(plan).not.toMatch(/Seq Scan|Sort/);
+      const [transcript] = await plansOf(readTranscript({ threadId: 'thread7', last: 20, ...query }));
+      expect(transcript).toMatch(/Index Scan Backward using countersign_messages_by_place/);
+      expect(transcript).not.toMatch(/Seq Scan|Sort/);
     },
   );
 });

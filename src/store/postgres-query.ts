@@ -41,7 +41,7 @@ export function statements(
 ): (query: PostgresQuery) => PostgresStatement & { name: string } {
   const known = new Map<string, { readonly text: string; readonly name: string }>();
   const tables =
-    /\bcountersign_(?:heads|events|calls|decisions|outcomes|workers|threads|messages|migrations)\b/g;
+    /\bcountersign_(?:heads|events|calls|decisions|outcomes|workers|threads|messages|migrations)\b|(?<=DROP INDEX )\w+/g;
   const translated = (sql: string): { text: string; name: string } => {
     let count = 0;
     const text = sql.replace(tables, `"${schemaName}".$&`).replaceAll('?', () => `$${++count}`);

@@ -73,7 +73,7 @@ describe('the plan of the list', () => {
       'interrupted_since_agent_id (agent_id=? AND interrupted_since>?)',
     ],
     [{ status: 'stalled' }, 'stalled_since (stalled_since>?)'],
-    [{ status: 'running', agentId }, 'running_since (running_since>?)'],
+    [{ status: 'running', agentId }, 'moving (running_since>?)'],
   ];
 
   test.each(cases)('%o takes the index', (query, index) => {

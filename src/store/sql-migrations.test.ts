@@ -5,13 +5,14 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { newSchemaName, postgresUrl } from '../../test/support/postgres-schema.ts';
-import type { Store } from '../core/store.ts';
+import type { ListStatus, Store } from '../core/store.ts';
 import {
   create,
   createThread,
   saidIn,
   sampleBatch,
   sampleCall,
+  sampleHead,
   sampleMessage,
 } from '../testing/store-contract-sample.ts';
 import { LibSQLStore } from './libsql.ts';
@@ -21,8 +22,18 @@ import { SQLiteStore } from './sqlite.ts';
 const directory = mkdtempSync(join(tmpdir(), 'countersign-migrations-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Undoes the migrations after the second, as if a release without them had written the database. */
+/** Undoes the migrations after the third, as if a release without them had written the database. */
+const backToThird = [
+  'DROP INDEX countersign_heads_moving',
+  "CREATE INDEX countersign_heads_moving ON countersign_heads (run_id) WHERE head <> 'waiting'",
+  `CREATE INDEX countersign_heads_running_since ON countersign_heads (running_since, run_id DESC)
+    WHERE running_since IS NOT NULL`,
+  'DELETE FROM countersign_migrations WHERE number > 3',
+];
+
+/** The same after the second. */
 const backToSecond = [
+  ...backToThird,
   'DROP TABLE countersign_threads',
   'DROP TABLE countersign_messages',
   'ALTER TABLE countersign_calls DROP COLUMN path',
@@ -35,7 +46,7 @@ interface Place {
 }
 
 function onFile(name: string, open: (path: string) => Store): Place {
-  const path = join(directory, name);
+  const path = join(mkdtempSync(join(directory, 'file-')), name);
   return {
     open: async () => open(path),
     async perform(statements) {
@@ -65,6 +76,26 @@ const places: Readonly<Record<string, () => Promise<Place>>> = {
   LibSQLStore: async () => onFile('libsql.db', (path) => new LibSQLStore({ url: `file:${path}` })),
   PostgresStore: onServer,
 };
+
+describe.each(Object.entries(places))('a database of a release with an index more in a %s', (_, place) => {
+  test('keeps its runs, and finds those that run and those that nobody moves', async () => {
+    const { open, perform } = await place();
+    const old = await open();
+    await create(old, 'waits', { opened: [sampleCall('waits', 'call')] });
+    await create(old, 'runs', { head: sampleHead({ head: 'runnable', suspendedSince: undefined }) });
+    await old.close();
+    await perform(backToThird);
+    for (const _time of ['changed', 'as it is']) {
+      const store = await open();
+      const idsOf = async (status: ListStatus) =>
+        (await store.list({ status, limit: 10 })).runs.map(({ runId }) => runId);
+      expect(await idsOf('running')).toEqual(['runs']);
+      expect(await idsOf('all')).toHaveLength(2);
+      expect(await store.workers.abandoned(1000, 10)).toMatchObject([{ runId: 'runs' }]);
+      await store.close();
+    }
+  });
+});
 
 describe.each(Object.entries(places))('a database of a release without threads in a %s', (_, place) => {
   test('keeps its runs, and gets threads and the paths of calls', async () => {

@@ -28,7 +28,7 @@ export function* migrate(dialect: Dialect): Work<void> {
     params: [],
   };
   const newest = Number(row?.newest);
-  const migrations = [first(dialect), second(dialect), third(dialect)];
+  const migrations = [first(dialect), second(dialect), third(dialect), fourth];
   if (newest > migrations.length) {
     throw new CountersignError(
       'store-failed',
@@ -162,6 +162,14 @@ function third({ id, clustered }: Dialect): string[] {
     'ALTER TABLE countersign_calls ADD COLUMN path TEXT',
   ];
 }
+
+/** One index of the runs that do not wait, where there were two: each step of a run would write both. */
+const fourth = [
+  'DROP INDEX countersign_heads_running_since',
+  'DROP INDEX countersign_heads_moving',
+  `CREATE INDEX countersign_heads_moving ON countersign_heads (running_since, run_id DESC)
+    WHERE running_since IS NOT NULL OR head <> 'waiting'`,
+];
 
 function headIndex(since: string, filters: readonly string[]): string {
   const name = ['countersign_heads', since, ...filters].join('_');

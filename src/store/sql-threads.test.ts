@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { MessageQuery } from '../core/store.ts';
 import { migrate } from './sql-migrations.ts';
-import { listThreads, readMessages } from './sql-threads.ts';
+import { listThreads, readMessages, readTranscript } from './sql-threads.ts';
 import type { Row, Work } from './sql-work.ts';
 
 const database = new DatabaseSync(':memory:');
@@ -54,5 +54,16 @@ describe('the plan', () => {
   test.each(queries)('of messages %o reads the index in its order', (query, range) => {
     const [plan] = plansOf(readMessages({ threadId: 'thread', ...query }), []);
     expect(plan).toBe(`SEARCH countersign_messages USING INDEX countersign_messages_by_place (${range})`);
+  });
+  test.each(queries)('of a transcript %o reads the same index, and sorts nothing', (query, range) => {
+    const [plan = ''] = plansOf(readTranscript({ threadId: 'thread', ...query }), []);
+    const searches = plan.match(/SEARCH countersign_.*/g) ?? [];
+    expect(searches).toHaveLength(4);
+    for (const search of searches) {
+      expect(search.replace('COVERING ', '')).toBe(
+        `SEARCH countersign_messages USING INDEX countersign_messages_by_place (${range})`,
+      );
+    }
+    expect(plan).not.toMatch(/SCAN countersign_|TEMP B-TREE/);
   });
 });

@@ -9,6 +9,7 @@ import type {
   ThreadPage,
   ThreadRow,
   ThreadStore,
+  Transcript,
 } from '../core/store.ts';
 import { countLimit, type Position, startOf, threadPageOf } from './listing.ts';
 import {
@@ -120,18 +121,56 @@ function pageQuery({ resourceId, limit, offset = 0 }: ThreadQuery, start: Positi
   };
 }
 
-export function* readMessages({ threadId, from, to, last }: MessageQuery): Work<MessageRow[]> {
-  const bounds = [...boundOf('>=', from), ...boundOf('<=', to)];
-  const direction = last === undefined ? '' : ' DESC';
-  const order = ['at', 'run_id', 'idx', 'message_id'].map((column) => `${column}${direction}`).join(', ');
-  const rows = yield {
-    sql: `SELECT message_id, at, run_id, idx, data FROM countersign_messages
-      WHERE thread_id = ?${bounds.map(({ sql }) => ` AND ${sql}`).join('')}
-      ORDER BY ${order}${last === undefined ? '' : ' LIMIT ?'}`,
-    params: [threadId, ...bounds.flatMap(({ params }) => params), ...(last === undefined ? [] : [last])],
-  };
+export function* readMessages(query: MessageQuery): Work<MessageRow[]> {
+  const { threadId, last } = query;
+  const direction = last === undefined ? 'ASC' : 'DESC';
+  const rows = yield messagesQuery('message_id, at, run_id, idx, data', query, direction, last);
   const messages = rows.map((row) => messageFrom(threadId, row));
   return last === undefined ? messages : messages.reverse();
+}
+
+/** The database joins the texts: most of the time that many rows take goes into handing them over. */
+export function* readTranscript(query: MessageQuery): Work<Transcript> {
+  const { last } = query;
+  const key = 'at, run_id, idx';
+  const said = messagesQuery('data', query, 'DESC', last);
+  const newest = messagesQuery(key, query, 'DESC', 1);
+  const oldest = messagesQuery(key, query, 'ASC', 1);
+  // There may be fewer than are asked for.
+  const counted = last === undefined ? oldest : messagesQuery(key, query, 'DESC', 1, last - 1);
+  const [row] = yield {
+    sql: `SELECT said.texts, newest.at, newest.run_id, newest.idx, coalesce(counted.at, oldest.at) AS from_at,
+        coalesce(counted.run_id, oldest.run_id) AS from_run_id, coalesce(counted.idx, oldest.idx) AS from_idx
+      FROM (SELECT '[' || string_agg(data, ',') || ']' AS texts FROM (${said.sql}) AS found) AS said
+        LEFT JOIN (${newest.sql}) AS newest ON TRUE
+        LEFT JOIN (${counted.sql}) AS counted ON TRUE
+        LEFT JOIN (${oldest.sql}) AS oldest ON TRUE`,
+    params: [said, newest, counted, oldest].flatMap(({ params }) => params),
+  };
+  if (row === undefined || row.texts === null) return { texts: '[]' };
+  const { from_at: at, from_run_id: run_id, from_idx: idx } = row;
+  return { texts: row.texts as string, from: keyFrom({ at, run_id, idx }), to: keyFrom(row) };
+}
+
+function messagesQuery(
+  columns: string,
+  { threadId, from, to }: MessageQuery,
+  direction: 'ASC' | 'DESC',
+  limit?: number,
+  offset?: number,
+): Query {
+  const bounds = [...boundOf('>=', from), ...boundOf('<=', to)];
+  const order = ['at', 'run_id', 'idx', 'message_id'].map((column) => `${column} ${direction}`).join(', ');
+  return {
+    sql: `SELECT ${columns} FROM countersign_messages
+      WHERE thread_id = ?${bounds.map(({ sql }) => ` AND ${sql}`).join('')}
+      ORDER BY ${order}${limit === undefined ? '' : ' LIMIT ?'}${offset === undefined ? '' : ' OFFSET ?'}`,
+    params: [threadId, ...bounds.flatMap(({ params }) => params), ...[limit, offset].filter(isGiven)],
+  };
+}
+
+function isGiven(value: number | undefined): value is number {
+  return value !== undefined;
 }
 
 function boundOf(comparison: '>=' | '<=', key: MessageKey | undefined): Query[] {
@@ -158,9 +197,11 @@ function messageFrom(threadId: string, row: Row): MessageRow {
   return {
     threadId,
     messageId: row.message_id as string,
-    at: Number(row.at),
-    runId: row.run_id as string,
-    index: Number(row.idx),
+    ...keyFrom(row),
     data: row.data as string,
   };
+}
+
+function keyFrom({ at, run_id, idx }: Row): MessageKey {
+  return { at: Number(at), runId: run_id as string, index: Number(idx) };
 }

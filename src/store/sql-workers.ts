@@ -1,5 +1,6 @@
 /** The statements about workers, shared by all SQL stores. Time is the database's own. */
 import type { AbandonedRun } from '../core/store.ts';
+import { compareTexts } from './listing.ts';
 import type { Query, Row, Work } from './sql-work.ts';
 
 /** Rows of workers that are dead for longer than this are of no use: a worker without a row is dead, too. */
@@ -7,6 +8,9 @@ const forgottenAfter = 24 * 60 * 60 * 1000;
 
 /** Candidates of one sweep: more are looked at in the next. */
 const lookedAtAtMost = 10_000;
+
+/** As their index has them: for another order, SQLite would read all runs. */
+const inOrder = 'ORDER BY running_since, run_id DESC';
 
 const moving = `SELECT run_id, agent_id, head, workers FROM countersign_heads WHERE head <> 'waiting'`;
 
@@ -33,7 +37,7 @@ export function* deadWorkers(workers: readonly string[], lease: number, now: str
 
 export function* claimedRuns(worker: string): Work<string[]> {
   const rows = yield {
-    sql: `${moving} AND replace(workers, ?, '') <> workers ORDER BY run_id`,
+    sql: `${moving} AND replace(workers, ?, '') <> workers ${inOrder}`,
     params: [JSON.stringify(worker)],
   };
   return rows.filter((row) => claimantsOf(row).includes(worker)).map((row) => row.run_id as string);
@@ -49,8 +53,9 @@ export function* abandonedRuns(
   const rows = yield candidatesQuery([...living], agentIds);
   return rows
     .filter((row) => row.head === 'runnable' || claimantsOf(row).some((worker) => !living.has(worker)))
-    .slice(0, limit)
-    .map((row) => ({ runId: row.run_id as string, agentId: row.agent_id as string }));
+    .map((row) => ({ runId: row.run_id as string, agentId: row.agent_id as string }))
+    .sort((a, b) => compareTexts(a.runId, b.runId))
+    .slice(0, limit);
 }
 
 /** Most runs that move have one worker, which lives: the database passes these over. */
@@ -59,7 +64,7 @@ export function candidatesQuery(living: readonly string[], agentIds?: readonly s
   const owned = alone.length === 0 ? '' : ` AND workers NOT IN (${marks(alone)})`;
   const ours = agentIds === undefined ? '' : ` AND agent_id IN (${marks(agentIds)})`;
   return {
-    sql: `${moving}${owned}${ours} ORDER BY run_id LIMIT ${lookedAtAtMost}`,
+    sql: `${moving}${owned}${ours} ${inOrder} LIMIT ${lookedAtAtMost}`,
     params: [...alone, ...(agentIds ?? [])],
   };
 }

@@ -21,6 +21,7 @@ import {
   getThread,
   listThreads,
   readMessages,
+  readTranscript,
   removeThread,
   saveMessages,
 } from './sql-threads.ts';
@@ -127,6 +128,7 @@ export class SQLiteStore implements Store {
     list: async (query) => this.#opened().run(listThreads(query)),
     remove: (threadId) => this.#add(() => removeThread(threadId), true),
     messages: async (query) => this.#opened().run(readMessages(query)),
+    transcript: async (query) => this.#opened().run(readTranscript(query)),
     save: (threadId, messages, at) => this.#add(() => saveMessages(threadId, messages, at), false),
   };
 

@@ -91,6 +91,7 @@ export function crashStore(store: Store, options: CrashStoreOptions = {}): Crash
     get: (threadId) => read(() => store.threads.get(threadId)),
     list: (query) => read(() => store.threads.list(query)),
     messages: (query) => read(() => store.threads.messages(query)),
+    transcript: (query) => read(() => store.threads.transcript(query)),
   };
 
   return {

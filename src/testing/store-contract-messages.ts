@@ -1,6 +1,6 @@
 /** The checks of messages: their order, which are read, and what is kept of them. */
 import assert from 'node:assert/strict';
-import type { MessageKey, MessageRow, Store } from '../core/store.ts';
+import type { MessageKey, MessageQuery, MessageRow, Store } from '../core/store.ts';
 import { checksFrom } from './store-contract-check.ts';
 import {
   create,
@@ -91,6 +91,42 @@ export const messageChecks = checksFrom({
     same(await saidIn(store, 'thread', { to, last: 3 }), [6, 7, 8], 'up to one');
     same(await saidIn(store, 'thread', { from, to, last: 2 }), [7, 8], 'between two');
     same(await saidIn(store, 'thread', { from, to, last: 10 }), [3, 4, 5, 6, 7, 8], 'between two, all');
+  },
+
+  'a transcript has what messages say, the newest first, and the places of the first and the last': async ({
+    open,
+  }) => {
+    const store = await open();
+    const messages = inOrder();
+    await createThread(store, 'thread', shuffled(messages));
+    await createThread(store, 'other', [sampleMessage('hello', 1, { threadId: 'other' })]);
+    const keys = messages.map(({ at, runId, index }) => ({ at, runId, index }));
+    const expected = (first: number, last: number) => ({
+      said: messages.slice(first, last + 1).map((_, place) => last - place),
+      from: keys[first],
+      to: keys[last],
+    });
+    const read = async (query: Omit<MessageQuery, 'threadId'>, threadId = 'thread') => {
+      const { texts, from, to } = await store.threads.transcript({ threadId, ...query });
+      return { said: JSON.parse(texts), from, to };
+    };
+    const nothing = { said: [], from: undefined, to: undefined };
+    const [from, to] = [keys[3], keys[8]] as [MessageKey, MessageKey];
+    same(await read({}), expected(0, 11), 'all');
+    same(await read({ last: 5 }), expected(7, 11), 'the newest');
+    for (const last of [12, 13]) same(await read({ last }), expected(0, 11), `the last ${last}`);
+    same(await read({ from, to }), expected(3, 8), 'between two');
+    same(await read({ from, to, last: 2 }), expected(7, 8), 'the newest between two');
+    same(await read({ from, to, last: 10 }), expected(3, 8), 'between two, all');
+    same(await read({ from: to, to: from }), nothing, 'from a later to an earlier one');
+    same(await read({}, 'never'), nothing, 'of a thread that is not there');
+    const odd = [{ text: 'a\u0000b \ud800 👩‍👩‍👧 \u2028"\\' }, { text: 'ä'.repeat(500_000) }];
+    await createThread(
+      store,
+      'odd',
+      odd.map((data, index) => sampleMessage(`${index}`, index, { data: ` ${JSON.stringify(data)}\n` })),
+    );
+    same((await read({}, 'odd')).said, odd.toReversed(), 'however odd or large');
   },
 
   'a message whose id is in the thread replaces what is said and keeps its place': async ({ open }) => {

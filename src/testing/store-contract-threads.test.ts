@@ -141,6 +141,24 @@ const threadCases: Record<string, Case<ThreadStore, ThreadStore>> = {
     }),
     'the newest so many of the messages that are asked for come, in order',
   ],
+  'tells a transcript in the order of messages': [
+    (threads) => ({
+      async transcript(query) {
+        const { texts, ...places } = await threads.transcript(query);
+        return { texts: JSON.stringify(JSON.parse(texts).toReversed()), ...places };
+      },
+    }),
+    'a transcript has what messages say, the newest first, and the places of the first and the last',
+  ],
+  'places the first of a transcript at the first of the thread': [
+    (threads) => ({
+      async transcript(query) {
+        const { from } = await threads.transcript({ ...query, last: undefined });
+        return { ...(await threads.transcript(query)), from };
+      },
+    }),
+    'a transcript has what messages say, the newest first, and the places of the first and the last',
+  ],
   'keeps what was said first': [
     (threads) => ({
       async save(threadId, messages, at) {

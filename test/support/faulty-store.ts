@@ -42,6 +42,7 @@ export function faultyStore(store: Store, faults: Faults): Store {
       list: (query) => perform('listThreads', () => threads.list(query)),
       remove: (threadId) => perform('removeThread', () => threads.remove(threadId)),
       messages: (query) => perform('readMessages', () => threads.messages(query)),
+      transcript: (query) => perform('readMessages', () => threads.transcript(query)),
       save: (threadId, messages, at) => perform('saveMessages', () => threads.save(threadId, messages, at)),
     },
   });
