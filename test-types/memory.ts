@@ -30,6 +30,14 @@ export const chosen = new Agent({
     requestContext.has('guest') ? new Memory({ options: { readOnly: true } }) : memory,
 });
 
+/** Or none; and of sub-agents those that this request may have. */
+export const sometimes = new Agent({
+  id: 'desk',
+  model: 'openai/gpt-5-mini',
+  memory: ({ requestContext }) => (requestContext.has('guest') ? undefined : memory),
+  agents: ({ requestContext }) => ({ chosen, agent: requestContext.has('guest') ? undefined : agent }),
+});
+
 // @ts-expect-error a thread belongs to a resource
 void memory.recall({ threadId: 'a' });
 // @ts-expect-error the memory's word for it is a number, or false

@@ -116,7 +116,7 @@ export class Countersign<Named extends Agents = Agents> {
 
   /** An agent by its key in `agents`, or one of them or below them by its id. @throws `agent-not-found`. */
   getAgent(name: (keyof Named & string) | (string & {})): Agent {
-    const found = this.#find(name);
+    const found = Object.hasOwn(this.#agents, name) ? this.#agents[name] : this.#byId.get(name);
     if (found) return found;
     throw new CountersignError('agent-not-found', `There is no agent "${name}".`, {
       expected: `one of: ${Object.keys(this.#agents).join(', ')}`,
@@ -159,7 +159,7 @@ export class Countersign<Named extends Agents = Agents> {
     const found = await this.#worker.acquire(firstIdOf(options.runId));
     const agentId = found?.kind === 'lease' ? found.log.run.started.agentId : found?.agentId;
     try {
-      const agent = agentId === undefined ? undefined : this.#find(agentId);
+      const agent = agentId === undefined ? undefined : this.#byId.get(agentId);
       if (agent === undefined) return await decideWithoutAgent(this.#worker, options);
       await agent[decideOnAgent](atRoot(options));
       return { accepted: true, runId: options.runId, toolCallId: options.toolCallId, driven: true };
@@ -187,7 +187,7 @@ export class Countersign<Named extends Agents = Agents> {
       },
       take: async ({ runId, agentId }) => {
         try {
-          await this.#find(agentId)?.[recoverAgentRun](runId);
+          await this.#byId.get(agentId)?.[recoverAgentRun](runId);
         } catch (error) {
           // Somebody else was faster.
           if (!isCountersignError(error, 'run-ended') && !isCountersignError(error, 'run-not-found'))
@@ -196,10 +196,6 @@ export class Countersign<Named extends Agents = Agents> {
       },
       warn: this.#worker.warn,
     };
-  }
-
-  #find(name: string): Agent | undefined {
-    return Object.hasOwn(this.#agents, name) ? this.#agents[name] : this.#byId.get(name);
   }
 }
 

@@ -87,7 +87,10 @@ function neededToolsets({ activeTools }: RunOptions, { toolsets = {} }: RunOptio
 /** The keys that the agent or one below it never wants stored. Agents that a function gives are not known here. */
 function secretKeysOf({ secretContext, config }: AgentCore): string[] {
   const agents = typeof config.agents === 'function' ? {} : (config.agents ?? {});
-  return [...secretContext, ...Object.values(agents).flatMap((below) => secretKeysOf(below[subAgent]))];
+  return [
+    ...secretContext,
+    ...Object.values(agents).flatMap((below) => (below ? secretKeysOf(below[subAgent]) : [])),
+  ];
 }
 
 /** `true` anywhere stays true: a hold is never lowered by another policy. */

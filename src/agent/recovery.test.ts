@@ -24,12 +24,11 @@ function mortal(store: Store): { store: Store; die(): void } {
   };
 }
 
-function open(
+function deskAgent(
   script: Script,
-  store: Store,
   run: (id: string) => unknown,
   flags: { idempotent?: boolean } = {},
-) {
+): Agent {
   const tool = createTool({
     id: 'refund',
     inputSchema: z.object({ id: z.string() }),
@@ -37,7 +36,16 @@ function open(
     ...flags,
     execute: async ({ id }) => run(id),
   });
-  const agent = new Agent({ id: 'desk', model: scriptedModel(script), tools: { tool } });
+  return new Agent({ id: 'desk', model: scriptedModel(script), tools: { tool } });
+}
+
+function open(
+  script: Script,
+  store: Store,
+  run: (id: string) => unknown,
+  flags: { idempotent?: boolean } = {},
+) {
+  const agent = deskAgent(script, run, flags);
   const countersign = new Countersign({ agents: { agent }, storage: store, warn: () => {} });
   return { agent, countersign };
 }
@@ -183,4 +191,25 @@ test('an observer is told the same as the leg, from another registry', async () 
   const types: string[] = [];
   for await (const { type } of observed.fullStream) types.push(type);
   expect(types).toEqual(['start', 'step-start', 'tool-call', 'tool-call-approval', 'finish']);
+});
+
+test('a run is moved by the agent of its id, also where another agent has that id as its key', async () => {
+  const shared = new InMemoryStore();
+  const effects: string[] = [];
+  const { agent: front } = open(asks, shared, () => {});
+  const { runId } = await front.generate('Refund o-1');
+  const { runs } = await front.listSuspendedRuns();
+  const toolCallId = runs[0]?.toolCalls[0]?.toolCallId as string;
+
+  const mine = deskAgent(asks, (id) => effects.push(id));
+  const desk = new Agent({ id: 'other', model: scriptedModel([]) });
+  const registry = new Countersign({ agents: { mine, desk }, storage: shared, warn: () => {} });
+  await new Countersign({ agents: {}, storage: shared }).decideToolCall({
+    verdict: 'approve',
+    runId,
+    toolCallId,
+  });
+  await registry.sweep();
+  await registry.stop();
+  expect(effects).toEqual(['o-1']);
 });

@@ -17,8 +17,8 @@ import type { Worker } from './worker.ts';
 /** A value, or a function of the request that gives it. Asked once for each leg. */
 export type Dynamic<T> = T | ((given: { readonly requestContext: RequestContext }) => T | Promise<T>);
 
-/** Agents under keys of your own. */
-export type AgentsInput = Readonly<Record<string, { readonly [subAgent]: AgentCore }>>;
+/** Agents under keys of your own. What a function leaves `undefined` is not offered; in a plain record it is an error. */
+export type AgentsInput = Readonly<Record<string, { readonly [subAgent]: AgentCore } | undefined>>;
 
 /** Who answers what an earlier turn asked: auto-resume. */
 export interface AnsweringTurn {
@@ -58,8 +58,8 @@ export interface AgentConfig {
   /** Sub-agents: each is a tool `agent-<key>`, and what waits in one waits here (specification: supervisor agents). */
   readonly agents?: Dynamic<AgentsInput> | undefined;
   readonly hooks?: ToolHooks | undefined;
-  /** Keeps and recalls conversations. Left out, a run knows only what it is given. */
-  readonly memory?: Dynamic<Memory> | undefined;
+  /** Keeps and recalls conversations. Left out, or where the function gives none, a run knows only what it is given. */
+  readonly memory?: Dynamic<Memory | undefined> | undefined;
   /** Options of every run, under those of the call. Policies and hooks combine, the rest is laid over. */
   readonly defaultOptions?: RunOptions | undefined;
   /** Keys of the request context that are never stored. */

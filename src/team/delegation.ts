@@ -51,8 +51,15 @@ export function delegationTool(
     idempotent: true,
     execute: () => Promise.reject(new Error('A delegation is carried out by a run of its own.')),
     toModelOutput(output) {
-      const { text, feedback, subAgentToolResults } = output as DelegationResult;
-      const said = feedback === undefined ? text : `${text}\n\nFeedback: ${feedback}`;
+      const { text, finishReason, feedback, subAgentToolResults } = output as DelegationResult;
+      const said = [
+        text,
+        // Stopped after its calls, as somebody wanted it, is not cut short.
+        ...(finishReason === undefined || finishReason === 'tool-calls'
+          ? []
+          : [`Cut short: ${finishReason}`]),
+        ...(feedback === undefined ? [] : [`Feedback: ${feedback}`]),
+      ].join('\n\n');
       return includesResults && subAgentToolResults
         ? { type: 'json', value: { text: said, toolResults: subAgentToolResults as never } }
         : { type: 'text', value: said };
