@@ -101,8 +101,10 @@ function defined<T extends object>(options: T | undefined): Partial<T> {
 
 /** The conversation that is named, or for an agent in no registry its own. */
 function idsOf(agent: AgentCore, options: RunOptions): { threadId: string; resourceId: string } {
-  const { ownConversation: own } = agent.binding();
   const given = conversationOf(options);
+  // Who names a resource alone does not mean the agent's own conversation.
+  const isOwn = given.threadId !== undefined || given.resourceId === undefined;
+  const own = isOwn ? agent.binding().ownConversation : undefined;
   const threadId = given.threadId ?? own?.threadId;
   const resourceId = given.resourceId ?? own?.resourceId;
   if (threadId !== undefined && resourceId !== undefined) return { threadId, resourceId };

@@ -74,8 +74,11 @@ export interface RunOptions<Output extends Schema = Schema> extends LegOptions<O
 
 /** The conversation of a run. */
 export interface RunMemory {
-  /** Its id; with a `Memory`, also what a thread that is new is made with. */
-  readonly thread: string | ThreadInput;
+  /**
+   * Its id; with a `Memory`, also what a thread that is new is made with. Left out, the run is in no conversation and
+   * only of the resource: an agent with a `Memory` refuses that.
+   */
+  readonly thread?: string | ThreadInput | undefined;
   /** Whose thread it is: a user, a tenant. An agent with a `Memory` in a registry demands it. */
   readonly resource?: string | undefined;
   /** For this run, over those of the `Memory`. */
@@ -282,9 +285,13 @@ export function checkOptions(options: RunOptions): void {
   const { resource } = memory ?? {};
   if (
     memory !== undefined &&
-    (threadOf(memory) === undefined || (resource !== undefined && !isId(resource)))
+    (!(memory?.thread === undefined ? isId(resource) : threadOf(memory)) ||
+      (resource !== undefined && !isId(resource)))
   ) {
-    refuse('memory', '{ thread: id or { id, title?, metadata? }, resource?: id, options? }');
+    refuse(
+      'memory',
+      '{ thread: id or { id, title?, metadata? }, resource?: id, options? }, or { resource: id }',
+    );
   }
   if (memory?.options !== undefined) checkMemoryOptions(memory.options);
 }
