@@ -11,7 +11,7 @@ import { waitingCalls } from '../core/next.ts';
 import type { Run } from '../core/state.ts';
 import type { ThreadStore } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
-import { toMessages } from '../models/to-messages.ts';
+import { convertedUi, toMessages } from '../models/to-messages.ts';
 import { isId } from './ids.ts';
 import { defaultLastMessages, ensureThread, Memory, memoryInside, threadNotFound } from './memory.ts';
 import { conversationOf, type RunOptions } from './options.ts';
@@ -163,7 +163,7 @@ export async function newInput(
         expected: 'a string that is not empty, or nothing',
       });
     }
-    const converted = await promptFrom([message as unknown as UIMessage]);
+    const converted = await convertedUi([message], () => promptFrom([message as unknown as UIMessage]));
     messages.push(...toMessages(converted));
     messageIds.push(...converted.map(() => id ?? null));
   }
