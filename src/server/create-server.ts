@@ -7,6 +7,7 @@ import { type Countersign, registryInside } from '../agent/countersign.ts';
 import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
 import { type Auth, accessBy } from './access.ts';
 import { agentRoutes, countedAs } from './agent-routes.ts';
+import { approvalRoutes } from './approval-routes.ts';
 import type { ServerEnv } from './env.ts';
 import { healthRoutes } from './health-routes.ts';
 import { checkedIdentity } from './identity.ts';
@@ -84,6 +85,7 @@ export function createServer(config: ServerConfig): CountersignServer {
   guard(app, config, parts, state);
   healthRoutes(app, parts, state);
   agentRoutes(app, parts);
+  approvalRoutes(app, parts);
   app.notFound(() => {
     return problemResponse(new CountersignError('route-not-found', 'There is no such route.'));
   });

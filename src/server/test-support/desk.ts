@@ -5,6 +5,7 @@ import { Countersign, type CountersignConfig } from '../../agent/countersign.ts'
 import { createTool } from '../../agent/create-tool.ts';
 import { Memory } from '../../agent/memory.ts';
 import type { AgentConfig } from '../../agent/types.ts';
+import type { Tool } from '../../core/tool.ts';
 import { InMemoryStore } from '../../store/memory.ts';
 import { type ScriptedCall, type ScriptedModel, scriptedModel } from '../../testing/scripted-model.ts';
 import { bearerTokens } from '../bearer-tokens.ts';
@@ -40,6 +41,7 @@ export interface Desk {
   readonly app: CountersignServer;
   readonly countersign: Countersign;
   readonly model: ScriptedModel;
+  readonly tools: Readonly<Record<'delete' | 'pay' | 'look' | 'book', Tool>>;
   /** What tools did, in order. */
   readonly done: string[];
   readonly logged: { readonly level: string; readonly facts: object; readonly message: string }[];
@@ -148,6 +150,7 @@ export function openDesk({ server = {}, agent = {}, registry = {}, auth }: Plan 
     app,
     countersign: countersign as Countersign,
     model,
+    tools: tools as never,
     done,
     logged,
     get: async (who, path) => answer(await app.request(path, { headers: headersOf(who) })),
