@@ -17,6 +17,7 @@ import { loopbackOnly } from './loopback.ts';
 import type { Accept, ServerParts } from './parts.ts';
 import { problemResponse } from './problem.ts';
 import { acceptOf } from './start-options.ts';
+import { threadRoutes } from './thread-routes.ts';
 
 export interface ServerConfig {
   readonly countersign: Countersign;
@@ -86,6 +87,7 @@ export function createServer(config: ServerConfig): CountersignServer {
   healthRoutes(app, parts, state);
   agentRoutes(app, parts);
   approvalRoutes(app, parts);
+  threadRoutes(app, parts);
   app.notFound(() => {
     return problemResponse(new CountersignError('route-not-found', 'There is no such route.'));
   });
