@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import { secureHeaders } from 'hono/secure-headers';
+import { openAPIRouteHandler } from 'hono-openapi';
 import { type Countersign, registryInside } from '../agent/countersign.ts';
 import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
 import { type Auth, accessBy } from './access.ts';
@@ -88,6 +89,13 @@ export function createServer(config: ServerConfig): CountersignServer {
   agentRoutes(app, parts);
   approvalRoutes(app, parts);
   threadRoutes(app, parts);
+  const info = { title: 'Countersign', version: '1', description: 'Agents whose sensitive tool calls wait.' };
+  const security = auth ? { security: [{ bearer: [] }] } : {};
+  const components = auth ? { securitySchemes: { bearer: { type: 'http' as const, scheme: 'bearer' } } } : {};
+  app.get(
+    `${basePath}/openapi.json`,
+    openAPIRouteHandler(app, { documentation: { info, components, ...security }, excludeStaticFile: false }),
+  );
   app.notFound(() => {
     return problemResponse(new CountersignError('route-not-found', 'There is no such route.'));
   });
