@@ -36,7 +36,7 @@ export const paths = {
   toolset: { isBuilt: false, evidence: /\btoolsets\b/ },
   'sub-agent': { isBuilt: false },
   'auto-resume': { isBuilt: false },
-  HTTP: { isBuilt: false },
+  HTTP: { isBuilt: true, evidence: /\bopenDesk\(/ },
   client: { isBuilt: false },
   'UI protocol': { isBuilt: false },
   MCP: { isBuilt: false },

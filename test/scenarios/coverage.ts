@@ -39,7 +39,7 @@ const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
 const conversations = [issue('conversations'), 'sub-agent', 'auto-resume'] as const;
-const http = [issue('http'), 'HTTP', 'client', 'UI protocol'] as const;
+const http = [issue('http'), 'client', 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
 /** The paths that came with durability. */
@@ -57,12 +57,13 @@ function durability(
   ];
 }
 
-/** What comes later, the tools that a caller brings along, and conversations. */
+/** What comes later, the tools that a caller brings along, conversations, and the server. */
 function later(
   toolset: Cell = issue('conversations'),
   memory: Cell = issue('conversations'),
+  overHttp: Cell = issue('http'),
 ): readonly (readonly [Cell, ...Path[]])[] {
-  return [[toolset, 'toolset'], [memory, 'memory'], conversations, http, mcp];
+  return [[toolset, 'toolset'], [memory, 'memory'], [overHttp, 'HTTP'], conversations, http, mcp];
 }
 
 const twoProcesses = test('two-processes');
@@ -76,6 +77,8 @@ const loaded = test('memory-loaded');
 const turns = test('memory-turns');
 const keptInThread = test('memory-kept');
 const toolsets = test('toolsets');
+const overHttp = test('http-decisions');
+const afterRestart = test('http-after-restart');
 const laterOn = issue('conversations');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
@@ -83,18 +86,18 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   K1: cells(
     [test('k01-declined-never-executes'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
-    ...later(toolsets),
+    ...later(toolsets, laterOn, overHttp),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
-    ...later(toolsets),
+    ...later(toolsets, laterOn, overHttp),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
     [test('bad-input-model-and-store'), ...others],
     ...durability(races, interrupted, observed, byThread),
-    ...later(),
+    ...later(laterOn, laterOn, overHttp),
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -111,7 +114,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     [test('k05-every-path-holds'), ...world, 'approve', 'listSuspendedRuns'],
     [decidedBefore, 'decline', 'resume', 'continueRun', 'cancelRun'],
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
-    ...later(toolsets),
+    ...later(toolsets, laterOn, overHttp),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
@@ -129,9 +132,13 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
     ...durability(races, interrupted, observed, afterThread),
-    ...later(toolsets),
+    ...later(toolsets, laterOn, afterRestart),
   ),
-  K9: cells([laterOn, ...today], ...durability(laterOn, laterOn, laterOn, laterOn), ...later()),
+  K9: cells(
+    [laterOn, ...today],
+    ...durability(laterOn, laterOn, laterOn, laterOn),
+    ...later(laterOn, laterOn, afterRestart),
+  ),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
     [doesNotApply('no model is asked after it'), 'cancelRun', 'listSuspendedRuns'],
@@ -172,12 +179,12 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       observed,
       doesNotApply('it returns no stream: who wants to follow observes'),
     ),
-    ...later(),
+    ...later(laterOn, laterOn, afterRestart),
   ),
   K15: cells(
     [issue('http'), ...today],
     ...durability(issue('http'), issue('http'), issue('http'), issue('http')),
-    ...later(),
+    ...later(laterOn, laterOn, overHttp),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],
