@@ -9,7 +9,7 @@ const hashPattern = /^sha256:([0-9a-f]{64})$/;
  * Lets in who sends one of these tokens as `authorization: Bearer <token>`. A key is a token, or, so that no token need
  * stand in your configuration, `sha256:` and its SHA-256 in hexadecimal digits. Only hashes are kept, and each request
  * is compared with all of them in a time that does not depend on the token.
- * @example bearerTokens({ [process.env.ADA_TOKEN]: { id: 'ada', resourceId: 'ada' } })
+ * @example bearerTokens({ [process.env.ADA_TOKEN ?? '']: { id: 'ada', resourceId: 'ada' } })
  * @throws `invalid-option` for an empty token, and for what is no identity.
  */
 export function bearerTokens(tokens: Readonly<Record<string, Identity>>): Authenticate {
