@@ -2,6 +2,7 @@
 import type { Context, Hono } from 'hono';
 import type { Agent } from '../agent/agent.ts';
 import type { MessagesInput } from '../agent/types.ts';
+import { CountersignError } from '../core/errors.ts';
 import type { AgentOutput, AgentStream } from '../stream/output.ts';
 import { agentCard } from './agent-card.ts';
 import { bodyOf, queryOf } from './body.ts';
@@ -34,6 +35,8 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   const starts = startFields(accept);
   const started = async (c: Ctx) => {
     const agent = agentOf(c);
+    // Run by itself, an agent below would be without what the agents above it hold.
+    if (!Object.values(countersign.agents).includes(agent)) throw notServed(agent);
     const body = await bodyOf(c, starts);
     const options = startOptions(parts, agent, c.get('identity'), body);
     return { agent, messages: body.messages as MessagesInput, options };
@@ -124,6 +127,13 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
     described({ summary: "The agent's runs that wait", tag: 'agents', path, query: listFields }),
     async (c) => c.json(await suspendedRuns(parts, agentOf(c), c.get('identity'), queryOf(c, listFields))),
   );
+}
+
+function notServed({ id: agentId }: Agent): CountersignError {
+  return new CountersignError('agent-not-found', `The agent "${agentId}" is only there for others.`, {
+    agentId,
+    expected: 'an agent that the registry itself names',
+  });
 }
 
 /** The key under which an identity's requests and streams are counted. */

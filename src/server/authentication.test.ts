@@ -1,9 +1,11 @@
+import { Hono } from 'hono';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { sha256 } from '../core/json.ts';
 import { bearerTokens } from './bearer-tokens.ts';
 import { type Authenticate, checkedIdentity } from './identity.ts';
 import { jwt } from './jwt.ts';
+import { serve } from './serve.ts';
 import { openDesk, people } from './test-support/desk.ts';
 
 const ask = (authenticate: Authenticate, token?: string) =>
@@ -89,6 +91,21 @@ describe('JSON Web Tokens', async () => {
       .sign(new TextEncoder().encode(secret));
     expect(await ask(local, `Bearer ${token}`)).toMatchObject({ id: 'ben' });
     expect(await ask(local, `Bearer ${await signed({})}`)).toBeNull();
+  });
+
+  test('of a provider whose keys are fetched; while they cannot be, nobody is let in', async () => {
+    const provider = await serve(
+      new Hono().get('/jwks', (c) => c.json(jwks)),
+      { port: 0 },
+    );
+    const authenticated = jwt({ jwksUrl: `${provider.url}/jwks`, ...base, identityOf });
+    const away = jwt({ jwksUrl: `${provider.url}/none`, ...base, identityOf });
+    const token = await signed({});
+    expect(await ask(authenticated, `Bearer ${token}`)).toMatchObject({ id: 'ada' });
+    const desk = openDesk({ auth: { authenticate: away } });
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await desk.app.request('/api/agents', { headers })).status).toBe(500);
+    await provider.close();
   });
 
   test.each([

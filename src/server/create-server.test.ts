@@ -44,6 +44,8 @@ test('requests are logged without anything that was said in them', async () => {
     by: 'ada',
     runId: undefined,
   });
+  await desk.get('ada', `/api/approvals/${runId}/${toolCallId}`);
+  expect(desk.logged.at(-1)?.facts).toMatchObject({ route: '/api/approvals/:runId/:toolCallId', runId });
   expect(JSON.stringify(desk.logged)).not.toMatch(/secret|Bearer/);
 });
 

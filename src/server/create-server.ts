@@ -28,7 +28,7 @@ export interface ServerConfig {
   readonly cors?:
     | { readonly origin: string | readonly string[]; readonly credentials?: boolean | undefined }
     | undefined;
-  readonly limits?: Partial<ServerLimits> | undefined;
+  readonly limits?: ServerLimits | undefined;
   /** What a body may say beside `messages`, `memory`, `maxSteps` and a true `requireToolApproval`. */
   readonly accept?: Accept | undefined;
   /** Before every route but `/healthz` and `/readyz`. Default '/api'. */

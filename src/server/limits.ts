@@ -3,16 +3,19 @@ import { CountersignError } from '../core/errors.ts';
 
 export interface ServerLimits {
   /** The largest body, in bytes. Default 4 MiB. */
-  readonly bodyBytes: number;
+  readonly bodyBytes?: number | undefined;
   /** The most `maxSteps` that a body gets. Default 20. */
-  readonly maxSteps: number;
+  readonly maxSteps?: number | undefined;
   /** Streams that are open at the same time, for each identity. Default 20. */
-  readonly streams: number;
+  readonly streams?: number | undefined;
   /** Requests a minute, for each identity; as many may come at once. Default 600. */
-  readonly requestsPerMinute: number;
+  readonly requestsPerMinute?: number | undefined;
 }
 
-export const defaultLimits: ServerLimits = {
+/** The limits that hold. */
+export type SetLimits = { readonly [Name in keyof ServerLimits]-?: number };
+
+const defaultLimits: SetLimits = {
   bodyBytes: 4 * 1024 * 1024,
   maxSteps: 20,
   streams: 20,
@@ -20,7 +23,7 @@ export const defaultLimits: ServerLimits = {
 };
 
 /** @throws `invalid-option`. */
-export function limitsOf(given: Partial<ServerLimits> = {}): ServerLimits {
+export function limitsOf(given: ServerLimits = {}): SetLimits {
   for (const [name, value] of Object.entries(given)) {
     const isGood = value === undefined || (Number.isSafeInteger(value) && value >= 1);
     if (isGood && Object.hasOwn(defaultLimits, name)) continue;

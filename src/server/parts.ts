@@ -3,7 +3,7 @@ import type { Agent } from '../agent/agent.ts';
 import type { Countersign } from '../agent/countersign.ts';
 import type { Worker } from '../agent/worker.ts';
 import type { Access } from './access.ts';
-import type { places, ServerLimits } from './limits.ts';
+import type { places, SetLimits } from './limits.ts';
 import type { ServerLogger } from './log.ts';
 
 /** What a body may say beside what every body may. */
@@ -26,7 +26,7 @@ export interface ServerParts {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly access: Access;
   readonly accept: Accepted;
-  readonly limits: ServerLimits;
+  readonly limits: SetLimits;
   /** Places for open streams. */
   readonly streams: ReturnType<typeof places>;
   readonly logger: ServerLogger;

@@ -41,7 +41,11 @@ export async function serve(
     });
   }
   const { createAdaptorServer } = await import('@hono/node-server');
-  const server = createAdaptorServer({ fetch: (request, env) => app.fetch(request, env) });
+  const server = createAdaptorServer({
+    fetch: (request, env) => app.fetch(request, env),
+    // The process may have uses of its own for Request and Response.
+    overrideGlobalObjects: false,
+  });
   let isClosing = false;
   const closeIdle = (): void => {
     if (isClosing && 'closeIdleConnections' in server) server.closeIdleConnections();

@@ -1,4 +1,5 @@
 /** Decisions over HTTP: malformed, misdirected and repeated ones, on the specification's routes and on approvals. */
+import { Agent } from 'countersign';
 import { describe, expect, test } from 'vitest';
 import { type Answer, type Desk, openDesk, type Who } from '../../src/server/test-support/desk.ts';
 
@@ -329,6 +330,18 @@ test('scenario: K5 a flag of a body can hold more, never less', async () => {
   const held = await desk.hold('ada', 'look a');
   expect(held.toolName).toBe('look');
   expect(desk.done).toEqual([]);
+});
+
+test('scenario: K5 an agent that others have is not run past what they hold', async () => {
+  const inner = openDesk();
+  const below = new Agent({ id: 'below', model: inner.model, tools: { look: inner.tools.look } });
+  const desk = openDesk({ agent: { agents: { below }, defaultOptions: { requireToolApproval: true } } });
+  for (const path of ['generate', 'stream']) {
+    const answer = await desk.post('ada', `/api/agents/below/${path}`, { messages: 'look a' });
+    expect([answer.status, answer.body.code]).toEqual([404, 'agent-not-found']);
+  }
+  expect(inner.model.calls).toHaveLength(0);
+  expect((await desk.get('ada', '/api/agents/below/suspended-runs')).status).toBe(200);
 });
 
 async function inConversation(desk: Desk, messages = 'delete a') {
