@@ -97,12 +97,15 @@ test('pages of other origins may call it where it says so', async () => {
   expect((await preflight('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull();
 });
 
-test.each([{ basePath: 'api' }, { basePath: '/api/' }, { auth: {} }, { limits: { streams: 0 } }])(
-  'malformed options are refused: %j',
-  (config) => {
-    const { countersign } = openDesk();
-    expect(() => createServer({ countersign, logger: false, ...config } as never)).toThrow(
-      expect.objectContaining({ code: 'invalid-option' }),
-    );
-  },
-);
+test.each([
+  { basePath: '' },
+  { basePath: 'api' },
+  { basePath: '/api/' },
+  { auth: {} },
+  { limits: { streams: 0 } },
+])('malformed options are refused: %j', (config) => {
+  const { countersign } = openDesk();
+  expect(() => createServer({ countersign, logger: false, ...config } as never)).toThrow(
+    expect.objectContaining({ code: 'invalid-option' }),
+  );
+});

@@ -58,9 +58,9 @@ export type CountersignServer = Hono<ServerEnv> & {
  */
 export function createServer(config: ServerConfig): CountersignServer {
   const { countersign, auth, basePath = '/api' } = config;
-  if (!/^(\/[\w.~-]+)*$/.test(basePath)) {
+  if (!/^(\/[\w.~-]+)+$/.test(basePath)) {
     throw new CountersignError('invalid-option', 'The option basePath is malformed.', {
-      expected: "'' or a path such as '/api', without a slash at its end",
+      expected: "a path such as '/api', without a slash at its end",
     });
   }
   if (auth !== undefined && typeof auth.authenticate !== 'function') {

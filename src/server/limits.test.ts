@@ -42,7 +42,9 @@ test('a server answers 429 with the time to wait, and 413 for a large body', asy
   await server.get('ada', '/api/agents');
   const refused = await server.get('ada', '/api/agents');
   expect(refused).toMatchObject({ status: 429, body: { code: 'too-many-requests' } });
-  expect(Number(refused.headers.get('retry-after'))).toBe(30);
+  const wait = Number(refused.headers.get('retry-after'));
+  expect(wait).toBeGreaterThan(0);
+  expect(wait).toBeLessThanOrEqual(30);
   expect((await server.get('ben', '/api/agents')).status).toBe(200);
 });
 
@@ -53,6 +55,7 @@ test('a stream that is not read holds a place, and begins nothing beyond the las
     server.app.request('/api/agents/desk/stream', { method: 'POST', headers, body: '{"messages":"Hi"}' });
   const first = await begin();
   expect((await begin()).status).toBe(429);
+  await server.countersign.stop();
   expect(server.model.calls).toHaveLength(1);
   await first.body?.cancel();
   const third = await begin();

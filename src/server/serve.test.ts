@@ -74,6 +74,25 @@ describe('a real server', () => {
     expect(model.calls).toHaveLength(2);
   });
 
+  test('a body that does not say how long it is is cut all the same', async () => {
+    const desk = openDesk({ server: { limits: { bodyBytes: 1000 } } });
+    const { url } = await served(desk);
+    const part = new TextEncoder().encode('x'.repeat(600));
+    const body = new ReadableStream({
+      start(controller) {
+        for (let count = 0; count < 3; count++) controller.enqueue(part);
+        controller.close();
+      },
+    });
+    const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit;
+    const response = await fetch(`${url}/api/agents/desk/generate`, init);
+    expect([response.status, await response.json()]).toEqual([
+      413,
+      expect.objectContaining({ code: 'too-large' }),
+    ]);
+    expect(desk.logged.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
   test('a client that reads late gets everything, and slows nothing', async () => {
     const words = 'word '.repeat(20_000);
     const desk = openDesk({ agent: { model: scriptedModel([words]) } });
