@@ -10,6 +10,7 @@ export default defineConfig({
       { find: /^countersign$/, replacement: source('index.ts') },
       { find: /^countersign\/libsql$/, replacement: source('store/libsql.ts') },
       { find: /^countersign\/postgres$/, replacement: source('store/postgres.ts') },
+      { find: /^countersign\/server$/, replacement: source('server/index.ts') },
       { find: /^countersign\/sqlite$/, replacement: source('store/sqlite.ts') },
       { find: /^countersign\/testing$/, replacement: source('testing/index.ts') },
     ],

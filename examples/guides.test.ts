@@ -57,6 +57,17 @@ declare const bank: { find(query: { after: Date | undefined }): Promise<object |
 declare const vault: { keyOf(resourceId: string | undefined): Promise<string> };
 `,
   },
+  server: {
+    yours: `
+const bank = { refund: async (order: string, amount: number) => \`refunded \${amount} for \${order}\` };
+`,
+    answers: {
+      'Refund 20 for o-1.': [{ calls: [{ toolName: 'refund', args: { order: 'o-1', amount: 20 } }] }],
+      'Compensate 500 for o-2.': [
+        { calls: [{ toolName: 'compensate', args: { order: 'o-2', amount: 500 } }] },
+      ],
+    },
+  },
   suspension: {
     yours: `
 const nori = { book: async (guests: number, time: string) => \`table for \${guests} at \${time}\` };

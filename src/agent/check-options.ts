@@ -130,7 +130,9 @@ export function checkOptions(options: RunOptions): void {
   }
   if (memory === undefined) return;
   checkConversation(memory);
-  if (threadOf(memory) === undefined) refuse('memory', 'thread: id or { id, title?, metadata? }');
+  if (memory.thread === undefined ? memory.resource === undefined : threadOf(memory) === undefined) {
+    refuse('memory', 'thread: id or { id, title?, metadata? }; or a resource without a thread');
+  }
   if (memory.options !== undefined) checkMemoryOptions(memory.options);
 }
 

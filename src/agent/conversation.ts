@@ -16,7 +16,7 @@ import { waitingCalls } from '../core/next.ts';
 import type { Run } from '../core/state.ts';
 import type { ThreadStore } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
-import { toMessages } from '../models/to-messages.ts';
+import { convertedUi, toMessages } from '../models/to-messages.ts';
 import { isId } from './ids.ts';
 import { defaultLastMessages, Memory, memoryInside } from './memory.ts';
 import { conversationOf, type RunOptions } from './options.ts';
@@ -114,8 +114,10 @@ function defined<T extends object>(options: T | undefined): Partial<T> {
 
 /** The conversation that is named, or for an agent in no registry its own. */
 function idsOf(agent: AgentCore, options: RunOptions): { threadId: string; resourceId: string } {
-  const { ownConversation: own } = agent.binding();
   const given = conversationOf(options);
+  // Who names a resource alone does not mean the agent's own conversation.
+  const isOwn = given.threadId !== undefined || given.resourceId === undefined;
+  const own = isOwn ? agent.binding().ownConversation : undefined;
   const threadId = given.threadId ?? own?.threadId;
   const resourceId = given.resourceId ?? own?.resourceId;
   if (threadId !== undefined && resourceId !== undefined) return { threadId, resourceId };
@@ -175,7 +177,7 @@ export async function newInput(
         expected: 'a string that is not empty, or nothing',
       });
     }
-    const converted = await promptFrom([message as unknown as UIMessage]);
+    const converted = await convertedUi([message], () => promptFrom([message as unknown as UIMessage]));
     messages.push(...toMessages(converted));
     messageIds.push(...converted.map(() => id ?? null));
   }

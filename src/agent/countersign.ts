@@ -20,6 +20,15 @@ import { openWorker, systemClock, type Worker } from './worker.ts';
 
 type Agents = Readonly<Record<string, Agent>>;
 
+/** Lets a server reach what acts on all runs of the store. */
+export const registryInside: unique symbol = Symbol('countersign.registry');
+
+export interface RegistryInside {
+  readonly worker: Worker;
+  /** The agents and all below them. */
+  readonly byId: ReadonlyMap<string, Agent>;
+}
+
 export interface CountersignConfig<Named extends Agents = Agents> {
   readonly agents: Named;
   /** Where paused runs live. Left out: in this process only. */
@@ -72,6 +81,8 @@ export class Countersign<Named extends Agents = Agents> {
   readonly #worker: Worker;
   readonly #sweepEvery: number;
   #sweep: Sweep | undefined;
+  /** @internal */
+  readonly [registryInside]: RegistryInside;
 
   constructor(config: CountersignConfig<Named>) {
     checkKeys(config, registryKeys, 'Countersign');
@@ -95,6 +106,7 @@ export class Countersign<Named extends Agents = Agents> {
       agentOf: (id) => this.#byId.get(id)?.[subAgent],
       warnOfMemory: () => {},
     };
+    this[registryInside] = { worker: this.#worker, byId: this.#byId };
     for (const agent of agents) this.#collect(agent);
     for (const agent of this.#byId.values()) agent[bindAgent](binding);
   }

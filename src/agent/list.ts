@@ -36,6 +36,8 @@ export interface ListedCall {
   /** True: approve or decline. False: resume with data. */
   readonly requiresApproval: boolean;
   readonly fingerprint: string;
+  /** Who may decide it, where a server asks: the owner of the run unless it says 'reviewer'. */
+  readonly approver?: 'owner' | 'reviewer';
   readonly suspendPayload?: SuspendPayload;
   /** Interrupted: when the attempt began of which nobody knows what came. */
   readonly startedAt?: Date;
@@ -117,7 +119,7 @@ export async function listRuns(agent: AgentCore, options: ListOptions): Promise<
     cursor,
   };
   const { worker } = agent.binding();
-  await takeOverAbandoned(agent, worker);
+  await takeOverAbandoned(worker, [agent.id]);
   const found = await worker.store.list(query);
   return {
     runs: found.runs.map(suspendedRun),
@@ -128,15 +130,16 @@ export async function listRuns(agent: AgentCore, options: ListOptions): Promise<
 }
 
 /** What dead workers left is listed as what it is: interrupted, not running. */
-async function takeOverAbandoned(agent: AgentCore, worker: Worker): Promise<void> {
-  const abandoned = await worker.store.workers.abandoned(worker.lease, takenAtOnce, [agent.id]);
+export async function takeOverAbandoned(worker: Worker, agentIds: readonly string[]): Promise<void> {
+  const abandoned = await worker.store.workers.abandoned(worker.lease, takenAtOnce, agentIds);
   for (const { runId } of abandoned) {
     const found = await worker.acquire(runId);
     if (found?.kind === 'lease') found.release();
   }
 }
 
-function suspendedRun({ runId, status, threadId, resourceId, since, calls }: ListedRun): SuspendedRun {
+/** A run of the list, with what its calls wait for. */
+export function suspendedRun({ runId, status, threadId, resourceId, since, calls }: ListedRun): SuspendedRun {
   return {
     runId,
     status,
@@ -172,6 +175,7 @@ function listedCall(
     ...(call.path ? { path: call.path } : {}),
     requiresApproval: call.kind === 'held',
     fingerprint: request.fingerprint,
+    ...(request.approver ? { approver: request.approver } : {}),
     ...(suspension ? { suspendPayload: suspension.payload } : {}),
     ...(stopped?.type === 'call-interrupted' ? { startedAt: new Date(stopped.startedAt) } : {}),
     ...(resumeSchema ? { resumeSchema } : {}),

@@ -72,8 +72,11 @@ export interface RunOptions<Output extends Schema = Schema> extends LegOptions<O
 
 /** The conversation of a run. */
 export interface RunMemory {
-  /** Its id; with a `Memory`, also what a thread that is new is made with. */
-  readonly thread: string | ThreadInput;
+  /**
+   * Its id; with a `Memory`, also what a thread that is new is made with. Left out, the run is in no conversation and
+   * only of the resource: an agent with a `Memory` refuses that.
+   */
+  readonly thread?: string | ThreadInput | undefined;
   /** Whose thread it is: a user, a tenant. An agent with a `Memory` in a registry demands it. */
   readonly resource?: string | undefined;
   /** For this run, over those of the `Memory`. */

@@ -53,7 +53,7 @@ export async function sendToolApproval(
   checkThread(options);
   checkKeys(options, sendKeys, 'sendToolApproval');
   const { threadId, resourceId, toolCallId, approved, resumeData, declineContext, reason, ...rest } = options;
-  const found = await findCall(agent, { threadId, resourceId, toolCallId });
+  const found = await findCallOfThread(agent, { threadId, resourceId, toolCallId });
   const why = reason ?? declineContext?.reason ?? declineContext?.message;
   const decision = { ...rest, runId: found.runId, toolCallId, ...(why ? { reason: why } : {}) };
   const word = approved ? (found.kind === 'suspended' ? 'resume' : 'approve') : 'decline';
@@ -82,14 +82,14 @@ function checkThread(options: SendToolApprovalOptions): void {
   }
 }
 
-interface FoundCall {
+export interface FoundCall {
   readonly runId: string;
   readonly toolCallId: string;
   readonly kind: OpenCall['kind'] | undefined;
 }
 
 /** The conversation's open run that has the call, or the only one where something waits. */
-async function findCall(
+export async function findCallOfThread(
   agent: AgentCore,
   {
     threadId,

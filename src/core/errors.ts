@@ -13,11 +13,13 @@ const statusOf = {
   'context-conflict': 422,
   'dependency-missing': 500,
   'fingerprint-mismatch': 409,
+  forbidden: 403,
   'invalid-agent': 400,
   'invalid-decision': 400,
   'invalid-message': 400,
   'invalid-object': 502,
   'invalid-option': 400,
+  'invalid-request': 400,
   'invalid-resume-data': 422,
   'invalid-tool': 400,
   'model-failed': 502,
@@ -26,11 +28,13 @@ const statusOf = {
   'needs-verdict': 422,
   'not-json': 422,
   'option-missing': 422,
+  'route-not-found': 404,
   'run-ended': 410,
   'run-exists': 409,
   'run-not-found': 404,
   'run-not-stalled': 409,
   'run-stalled': 409,
+  'server-closing': 503,
   'stop-mismatch': 409,
   'store-closed': 503,
   'store-failed': 503,
@@ -40,6 +44,8 @@ const statusOf = {
   'thread-required': 422,
   'thread-waiting': 409,
   'too-large': 413,
+  'too-many-requests': 429,
+  unauthenticated: 401,
 } as const;
 
 export type ErrorCode = keyof typeof statusOf;
@@ -68,6 +74,8 @@ export interface ErrorDetails {
   readonly outcome?: unknown;
   /** Schema issues, as `path: message`, without values. */
   readonly issues?: readonly string[] | undefined;
+  /** `too-many-requests`: seconds to wait. */
+  readonly retryAfter?: number | undefined;
   /** `invalid-object`: what the model answered. */
   readonly text?: string | undefined;
   readonly cause?: unknown;

@@ -28,6 +28,8 @@ export interface Sweep {
 /** Sweeps until it is stopped, and keeps the process alive for it. @param every milliseconds between sweeps. */
 export function startSweep(ports: SweepPorts, every: number): Sweep {
   let isStopped = false;
+  // Not the timer of a sleep: that one would outlive the stop.
+  const alive = setInterval(() => {}, 2 ** 30);
   let wake: () => void = () => {};
   const stopped = new Promise<void>((resolve) => {
     wake = resolve;
@@ -35,7 +37,7 @@ export function startSweep(ports: SweepPorts, every: number): Sweep {
   const loop = async (): Promise<void> => {
     while (!isStopped) {
       await sweepOnce(ports).catch((error: unknown) => ports.warn(`A sweep failed: ${messageOf(error)}`));
-      if (!isStopped) await Promise.race([ports.clock.sleep(every), stopped]);
+      if (!isStopped) await Promise.race([ports.clock.sleep(every, { background: true }), stopped]);
     }
   };
   const done = loop();
@@ -44,6 +46,7 @@ export function startSweep(ports: SweepPorts, every: number): Sweep {
       isStopped = true;
       wake();
       await done;
+      clearInterval(alive);
     },
   };
 }

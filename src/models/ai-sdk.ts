@@ -15,7 +15,7 @@ import { type Answer, answeredModel, newAnswer, readStream, readWhole } from './
 import { type ModelIdOptions, modelFromId } from './model-id.ts';
 import { orAborted } from './or-aborted.ts';
 import { type Sleep, sleep, withRetries } from './retry.ts';
-import { toMessages } from './to-messages.ts';
+import { convertedUi, toMessages } from './to-messages.ts';
 
 type Sdk = typeof import('ai');
 type Options = Parameters<Sdk['experimental_streamLanguageModelCall']>[0];
@@ -63,7 +63,7 @@ function newest(sdk: Sdk, model: LanguageModelObject): LanguageModelV4 {
 /** The messages of a prompt from the UI messages of the AI SDK (`useChat`). */
 export async function messagesFromUi(messages: readonly Omit<UIMessage, 'id'>[]): Promise<Message[]> {
   const { convertToModelMessages } = await import('ai');
-  return toMessages(await convertToModelMessages([...messages]));
+  return convertedUi(messages, async () => toMessages(await convertToModelMessages([...messages])));
 }
 
 /** As `messagesFromUi`, as the AI SDK gives them: they may hold what JSON cannot, such as URLs. */

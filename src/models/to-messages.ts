@@ -1,5 +1,5 @@
 /** What callers write as messages, as messages of a prompt. */
-import { CountersignError } from '../core/errors.ts';
+import { CountersignError, isCountersignError } from '../core/errors.ts';
 import { toJson } from '../core/json.ts';
 import type { Message, MessageInput } from '../core/message.ts';
 
@@ -24,7 +24,43 @@ export function toMessages(
     if (typeof message.content !== 'string' && !Array.isArray(message.content)) {
       throw invalid(`Message ${index} has no content.`);
     }
+    if (Array.isArray(message.content) && !message.content.every(isPart)) {
+      throw invalid(`Message ${index} has a part without a type.`);
+    }
     return toJson(message, `message ${index}`) as Message;
+  });
+}
+
+function isPart(part: unknown): boolean {
+  return typeof part === 'object' && part !== null && typeof (part as { type?: unknown }).type === 'string';
+}
+
+/**
+ * Converts messages of a chat page.
+ * @param convert is the AI SDK's, which throws whatever it meets in messages that are none.
+ * @throws `invalid-message`.
+ */
+export async function convertedUi<T>(messages: readonly unknown[], convert: () => Promise<T>): Promise<T> {
+  const isUi = (message: unknown): boolean => {
+    const { role, parts } = (message ?? {}) as { role?: unknown; parts?: unknown };
+    return (
+      ['system', 'user', 'assistant'].includes(role as string) && Array.isArray(parts) && parts.every(isPart)
+    );
+  };
+  const wrong = messages.findIndex((message) => !isUi(message));
+  if (wrong !== -1) throw invalidUi(`Message ${wrong} is no UIMessage.`);
+  try {
+    return await convert();
+  } catch (cause) {
+    if (isCountersignError(cause)) throw cause;
+    throw invalidUi('The messages cannot be converted.', cause);
+  }
+}
+
+function invalidUi(what: string, cause?: unknown): CountersignError {
+  return new CountersignError('invalid-message', what, {
+    expected: "UIMessages { id?, role: 'user' | 'assistant' | 'system', parts: [{ type, … }] }",
+    cause,
   });
 }
 

@@ -39,7 +39,7 @@ export const paths = {
   'sub-agent': { isBuilt: true, evidence: /teamPlan\(|membersOf\(/ },
   'auto-resume': { isBuilt: true, evidence: /openAnswering\(/ },
   toolset: { isBuilt: false, evidence: /\btoolsets\b/ },
-  HTTP: { isBuilt: false },
+  HTTP: { isBuilt: true, evidence: /\bopenDesk\(/ },
   client: { isBuilt: false },
   'UI protocol': { isBuilt: false },
   MCP: { isBuilt: false },

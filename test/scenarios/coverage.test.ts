@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import * as main from 'countersign';
 import * as libsql from 'countersign/libsql';
 import * as postgres from 'countersign/postgres';
+import * as server from 'countersign/server';
 import * as sqlite from 'countersign/sqlite';
 import * as testing from 'countersign/testing';
 import { expect, test } from 'vitest';
@@ -55,7 +56,7 @@ test('an empty cell, a missing file, a file without the scenario and a file that
 });
 
 test('every export of the package and every method of Agent is mapped to its paths', () => {
-  const exported = [main, libsql, postgres, sqlite, testing]
+  const exported = [main, libsql, postgres, server, sqlite, testing]
     .flatMap((entry) => Object.keys(entry))
     .toSorted();
   expect(Object.keys(pathsOfExports).toSorted()).toEqual(exported);

@@ -38,7 +38,7 @@ const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const http = [issue('http'), 'HTTP', 'client', 'UI protocol'] as const;
+const http = [issue('http'), 'client', 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
 /** The paths that came with durability. */
@@ -56,12 +56,13 @@ function durability(
   ];
 }
 
-/** What comes later, the tools that a caller brings along, and conversations. */
+/** What comes later, the tools that a caller brings along, conversations, and the server. */
 function later(
   toolset: Cell = issue('conversations'),
   memory: Cell = issue('conversations'),
+  overHttp: Cell = issue('http'),
 ): readonly (readonly [Cell, ...Path[]])[] {
-  return [[toolset, 'toolset'], [memory, 'memory'], http, mcp];
+  return [[toolset, 'toolset'], [memory, 'memory'], [overHttp, 'HTTP'], http, mcp];
 }
 
 /** The path of auto-resume, by what follows `auto-resume` in the name of the file. */
@@ -83,6 +84,8 @@ const toolsets = test('toolsets');
 const toolsetsLater = test('toolsets-later');
 const inConversations = test('memory-decisions');
 const inTeams = test('team-thread');
+const overHttp = test('http-decisions');
+const afterRestart = test('http-after-restart');
 const laterOn = issue('conversations');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
@@ -92,14 +95,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets),
+    ...later(toolsets, laterOn, overHttp),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets),
+    ...later(toolsets, laterOn, overHttp),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
@@ -107,7 +110,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('races'),
-    ...later(toolsetsLater),
+    ...later(toolsetsLater, laterOn, overHttp),
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -128,7 +131,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
     [test('team-model'), 'sub-agent'],
     answered('options'),
-    ...later(toolsets),
+    ...later(toolsets, laterOn, overHttp),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
@@ -152,7 +155,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, interrupted, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('teams'),
-    ...later(toolsets, inConversations),
+    ...later(toolsets, inConversations, afterRestart),
   ),
   K9: cells(
     [test('k09-nested'), ...faces, ...kept, ...verdicts, 'cancelRun', 'listSuspendedRuns', 'sub-agent'],
@@ -165,7 +168,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       test('team-neighbours'),
     ),
     answered('teams'),
-    ...later(laterOn, inTeams),
+    ...later(laterOn, inTeams, afterRestart),
   ),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
@@ -217,14 +220,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-stream'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater),
+    ...later(toolsetsLater, laterOn, afterRestart),
   ),
   K15: cells(
     [issue('http'), ...today],
     ...durability(issue('http'), issue('http'), issue('http'), issue('http')),
     [issue('http'), 'sub-agent'],
     answered('model'),
-    ...later(),
+    ...later(laterOn, laterOn, overHttp),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],

@@ -1,0 +1,10 @@
+export type { Auth, CallFacts, ReadFacts } from './access.ts';
+export { bearerTokens } from './bearer-tokens.ts';
+export { type CountersignServer, createServer, type ServerConfig } from './create-server.ts';
+export type { Authenticate, Identity } from './identity.ts';
+export { type JwtOptions, jwt } from './jwt.ts';
+export type { ServerLimits } from './limits.ts';
+export type { ServerLogger } from './log.ts';
+export type { Accept } from './parts.ts';
+export type { Issue } from './problem.ts';
+export { type RunningServer, type ServeOptions, serve } from './serve.ts';

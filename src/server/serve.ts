@@ -1,0 +1,80 @@
+/** Serves an app on Node. */
+import type { AddressInfo } from 'node:net';
+import { CountersignError } from '../core/errors.ts';
+import { type CountersignServer, createServer, type ServerConfig, serverInside } from './create-server.ts';
+import { isLoopback } from './loopback.ts';
+
+export interface ServeOptions {
+  /** Default 4111; 0 for any free one. */
+  readonly port?: number | undefined;
+  /** The address to listen at. Default '127.0.0.1'. Others need an `auth`. */
+  readonly hostname?: string | undefined;
+}
+
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Takes no more connections, lets the legs that are open end, and stops the registry. What has not come to rest after
+   * so many milliseconds (default 10,000) is left to other processes, as after a crash.
+   */
+  close(options?: { readonly within?: number | undefined }): Promise<void>;
+}
+
+/** Any app that answers requests: ours, or yours with ours in it. */
+interface App {
+  fetch(request: Request, env?: unknown): Response | Promise<Response>;
+}
+
+/**
+ * Resolves when the server listens.
+ * @throws `invalid-option` for an address that others reach, where there is no `auth`.
+ */
+export async function serve(
+  given: App | CountersignServer | ServerConfig,
+  { port = 4111, hostname = '127.0.0.1' }: ServeOptions = {},
+): Promise<RunningServer> {
+  const app: App & Partial<CountersignServer> = 'fetch' in given ? given : createServer(given);
+  if (app[serverInside]?.isLoopbackOnly && !isLoopback(hostname)) {
+    throw new CountersignError('invalid-option', `Without auth nothing is served at ${hostname}.`, {
+      expected: "an auth, or a hostname of this machine alone: '127.0.0.1', '::1', 'localhost'",
+    });
+  }
+  const { createAdaptorServer } = await import('@hono/node-server');
+  const server = createAdaptorServer({
+    fetch: (request, env) => app.fetch(request, env),
+    // The process may have uses of its own for Request and Response.
+    overrideGlobalObjects: false,
+  });
+  let isClosing = false;
+  const closeIdle = (): void => {
+    if (isClosing && 'closeIdleConnections' in server) server.closeIdleConnections();
+  };
+  // A connection is idle a moment after its answer has ended.
+  server.on('request', (_request, response) => response.once('close', () => setImmediate(closeIdle)));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, hostname, resolve);
+  });
+  const bound = (server.address() as AddressInfo).port;
+  const name = hostname.includes(':') ? `[${hostname}]` : hostname;
+  return {
+    url: `http://${name}:${bound}`,
+    port: bound,
+    async close({ within = 10_000 } = {}) {
+      const until = performance.now() + within;
+      isClosing = true;
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await app.close?.({ within });
+      // What was said last still has to reach its readers; those that read no more are not waited for.
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const enough = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, Math.max(until - performance.now(), 0));
+      });
+      await Promise.race([closed, enough]);
+      clearTimeout(timer);
+      if ('closeAllConnections' in server) server.closeAllConnections();
+      await closed;
+    },
+  };
+}
