@@ -19,10 +19,12 @@ export interface ReplayBuffer<T> {
  * @param limit how much is kept, in characters (16 Mi by default, about 16 MB).
  */
 export function replayBuffer<T>(sizeOf: (item: T) => number, limit = 16 * 1024 * 1024): ReplayBuffer<T> {
-  let items: T[] = [];
+  let items: (T | undefined)[] = [];
   let sizes: number[] = [];
   /** How many items were dropped from the front. */
   let dropped = 0;
+  /** How many of these have no slot any more: slots go in bulk, as each time all later ones move. */
+  let freed = 0;
   let size = 0;
   let ended = false;
   let waiting: (() => void)[] = [];
@@ -34,14 +36,15 @@ export function replayBuffer<T>(sizeOf: (item: T) => number, limit = 16 * 1024 *
   };
 
   const trim = (): void => {
-    let count = 0;
-    while (size > limit && count < items.length - 1) {
-      size -= sizes[count] as number;
-      count++;
+    for (let slot = dropped - freed; size > limit && slot < items.length - 1; slot++) {
+      size -= sizes[slot] as number;
+      items[slot] = undefined;
+      dropped++;
     }
-    items = items.slice(count);
-    sizes = sizes.slice(count);
-    dropped += count;
+    if (dropped - freed < items.length / 2) return;
+    items = items.slice(dropped - freed);
+    sizes = sizes.slice(dropped - freed);
+    freed = dropped;
   };
 
   return {
@@ -61,7 +64,7 @@ export function replayBuffer<T>(sizeOf: (item: T) => number, limit = 16 * 1024 *
       return readable(async function* (): AsyncGenerator<R> {
         for (let position = 0; ; ) {
           if (position < dropped) throw overflow();
-          const item = items[position - dropped];
+          const item = items[position - freed];
           if (item !== undefined) {
             position++;
             const selected = select(item);
