@@ -183,8 +183,8 @@ describe.each(Object.keys(good) as WireFormat['name'][])('%s', (name) => {
     expect(problemsOf(name, { ...body, [history]: list }, received)).not.toEqual([]);
   });
 
-  test('a request that does not stream, or offers a tool without its schema', () => {
-    expect(problemsOf(name, { ...body, stream: false }, received)).toHaveLength(1);
+  test('a request that does not say whether to stream, or offers a tool without its schema', () => {
+    expect(problemsOf(name, { ...body, stream: 'yes' }, received)).toHaveLength(1);
     const tools = JSON.parse(JSON.stringify(body.tools).replace('"object"', '"string"')) as JsonObject[];
     expect(problemsOf(name, { ...body, tools }, received)).toHaveLength(1);
   });

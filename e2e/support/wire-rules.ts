@@ -27,7 +27,7 @@ export function problemsOf(name: Name, body: JsonObject, received: readonly stri
 function common(name: Name, body: JsonObject): string[] {
   const { calls, results, tools } = formatOf(name).read(body);
   const problems: string[] = [];
-  if (body.stream !== true) problems.push('the request does not stream');
+  if (typeof (body.stream ?? false) !== 'boolean') problems.push('it does not say whether to stream');
   if (typeof body.model !== 'string') problems.push('there is no model');
   const ids = calls.map(({ id }) => id);
   if (new Set(ids).size !== ids.length) problems.push('a call id is used twice');

@@ -50,3 +50,27 @@ test('a turn brings the model object that the waiting run was begun with and cou
   await agent.generate('1.', { model });
   expect(toldTo(model)).toEqual([{ first: '1' }]);
 });
+
+test('the run that asked ends also where a person had approved the delegation in which the call waits', async () => {
+  const below = scriptedModel((prompt) =>
+    prompt.at(-1)?.role === 'tool'
+      ? 'I know now.'
+      : { calls: [{ toolName: 'ask', args: { name: 'first' } }] },
+  );
+  const worker = new Agent({ id: 'worker', model: below, tools: { ask } });
+  const model = scriptedModel((prompt, _index, tools) => {
+    if (prompt.at(-1)?.role === 'tool') return 'Done.';
+    const resume = tools.some(({ name }) => name === 'resume-ask');
+    return resume
+      ? { calls: [{ toolName: 'resume-ask', args: { answer: '1' } }] }
+      : { calls: [{ toolName: 'agent-worker', args: { prompt: 'Find out.' } }] };
+  });
+  const boss = new Agent({ id: 'boss', model, agents: { worker }, ...remembering() });
+  const held = { requireToolApproval: ({ toolName }: { toolName: string }) => toolName === 'agent-worker' };
+  const { runId } = await boss.generate('Go.', held);
+  await boss.approveToolCallGenerate({ runId, ...held });
+  expect((await boss.generate('1.')).text).toBe('Done.');
+  expect(toldTo(model)).toEqual(['I know now.']);
+  // Once for the delegation and twice for the turn that answers: the old run is not answered twice.
+  expect(model.calls).toHaveLength(3);
+});

@@ -164,10 +164,10 @@ export function checkConversation(memory: NonNullable<ConversationOption['memory
   });
 }
 
-/** The id of a run that begins: the ids of runs below it are made with `~`. @throws `invalid-option`. */
+/** The id of a run that begins: ids of runs below it are made with `~`, of approvals with `::`. @throws `invalid-option`. */
 export function checkNewRunId(runId: string | undefined): void {
-  if (!runId?.includes('~')) return;
+  if (runId === undefined || !/~|::|:$/.test(runId)) return;
   throw new CountersignError('invalid-option', 'The option runId is malformed.', {
-    expected: 'an id without "~", which joins the ids of runs below',
+    expected: 'an id without "~" and "::", which join ids, and without ":" at its end',
   });
 }

@@ -1,5 +1,5 @@
 /** Decides one call: approve, decline, resume. */
-import { type Found, findCall, pathTo } from '../core/below.ts';
+import { type Found, findCall, firstIdOf, pathTo } from '../core/below.ts';
 import { type DecisionRequest, decide, type Target, targetOf, verdictIn } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { Decision, Holder } from '../core/event.ts';
@@ -67,7 +67,9 @@ function legOfRecord(
   given: DecisionRequest,
 ): Leg {
   const record = decideEnded(ended, given);
-  const plan = { ...callbacksOf(agent, options), schema: options.structuredOutput?.schema };
+  // Of a run below the text is not kept, so that there is nothing to read an object from.
+  const schema = firstIdOf(ended.runId) === ended.runId ? options.structuredOutput?.schema : undefined;
+  const plan = { ...callbacksOf(agent, options), schema };
   return endedLeg(ended, record, plan, agent.binding().worker.warn);
 }
 

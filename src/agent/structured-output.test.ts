@@ -77,15 +77,19 @@ test('a leg of a run below reads its answer by its own schema, not by that of th
     agents: { plain, exact },
     defaultOptions: { structuredOutput: { schema: z.object({ name: z.string() }) } },
   });
-  new Countersign({ agents: { boss } });
+  const registry = new Countersign({ agents: { boss } });
   const { runId } = await boss.generate('Go.');
-  const approve = (agent: Agent, structuredOutput?: never) =>
+  const approve = (agent: Agent, structuredOutput?: never, decisionId?: string) =>
     agent.approveToolCallGenerate({
       runId: `${runId}~${agent.id}`,
       toolCallId: 'call-0-0',
       structuredOutput,
+      decisionId,
     });
   expect(await approve(plain)).toMatchObject({ text: 'Paid.', object: undefined });
   await expect(approve(exact, { schema: 'none' } as never)).rejects.toMatchObject({ code: 'invalid-option' });
-  expect(await approve(exact)).toMatchObject({ object: { paid: 4 } });
+  expect(await approve(exact, undefined, 'click')).toMatchObject({ object: { paid: 4 } });
+  await registry.stop();
+  // The root has ended, and what its runs below said is not kept.
+  expect(await approve(exact, below as never, 'click')).toMatchObject({ text: '', object: undefined });
 });

@@ -6,11 +6,11 @@ const asked = runWith([requested('c1', 'held')]);
 const made = /^call_[0-9a-f]{32}$/;
 
 describe('ids are unique in the run (scenario: K2)', () => {
-  test.each(['c1', '', 'a~b', '~'])('%j is replaced', (id) => {
+  test.each(['c1', '', 'a~b', '~', 'c2::1', 'c2:', 'a\0'])('%j is replaced', (id) => {
     expect(callIds(asked).take(id)).toMatch(made);
   });
 
-  test.each(['c2', 'call-0-0', '0', '__proto__'])('%j is kept', (id) => {
+  test.each(['c2', 'call-0-0', '0', '__proto__', 'functions.refund:0'])('%j is kept', (id) => {
     expect(callIds(asked).take(id)).toBe(id);
   });
 

@@ -84,11 +84,11 @@ function ownRiders(run: Run, me: Holder, at: number, isRoot: boolean): Event[] {
     }));
 }
 
-/** The call of another run whose answer settled the last open call of this one, or one below that. */
+/** The call of another run whose answer settled the last open call of this one, or one below that: not a delegation. */
 function answeringOf(run: Run): Answering | undefined {
   const last = latest(openCalls(run));
-  const within = last?.child ? everyCall(last.child).map(({ call }) => call) : [];
-  return latest([last, ...within].filter((call) => call?.decisions.length))?.decisions.at(-1)?.answering;
+  const within = last?.child ? everyCall(last.child).map(({ call }) => call) : [last];
+  return latest(within.filter((call) => call?.decisions.length && !call.child))?.decisions.at(-1)?.answering;
 }
 
 function latest(calls: readonly (Call | undefined)[]): Call | undefined {

@@ -191,9 +191,10 @@ export async function completed(
     execution.parts.warn(`onDelegationComplete threw: ${messageOf(thrown)}`);
   });
   if (error) throw error;
+  // A text in place of the sub-agent's is a whole one, wherever that was cut.
+  const { finishReason: _ofItsText, ...others } = result;
   return {
-    ...result,
-    ...(changed?.resultText === undefined ? {} : { text: changed.resultText }),
+    ...(changed?.resultText === undefined ? result : { ...others, text: changed.resultText }),
     ...(changed?.feedback === undefined ? {} : { feedback: changed.feedback }),
     ...(bailed ? { bailed } : {}),
   };

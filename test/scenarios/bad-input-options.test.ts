@@ -22,7 +22,7 @@ const malformedOptions: [keyof RunOptions, unknown[]][] = [
   ['maxRetries', [-1, 0.5, '3', null]],
   ['activeTools', ['refund', [5], {}, null]],
   ['requestContext', [{ tenant: 'acme' }, 'acme', null]],
-  ['runId', ['', 5, null]],
+  ['runId', ['', 5, 'a~b', 'a::b', 'a:', null]],
   ['abortSignal', [{}, new AbortController(), null]],
   ['hooks', ['x', 5, [], { beforetoolCall: () => {} }, { beforeToolCall: true }, null]],
   ['toolChoice', ['refund', {}, { type: 'tool' }, null]],

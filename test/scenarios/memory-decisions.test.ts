@@ -35,6 +35,22 @@ inEveryWorld('scenario: K4', 'neither a message nor the model decides in a conve
   expect(effects).toHaveLength(1);
 });
 
+inEveryWorld(
+  'scenario: K4',
+  'an id that a model makes up does not name another call on a page',
+  async (open) => {
+    const effects: Refund[] = [];
+    const calls = [refundCall('a', 10, 'one'), refundCall('b', 10, 'one::1')];
+    const scene = openConversation(open, { script: [{ calls }, 'Done.'], tools: kind.tools(effects, true) });
+    await scene.start();
+    const shown = callsIn(await loaded(scene)).find(({ input }) => JSON.stringify(input).includes('"b"'));
+    const { id } = (shown as unknown as { approval: { id: string } }).approval;
+    const [runId = '', toolCallId = '', stop] = id.split('::');
+    await scene.approve(runId, { toolCallId, stop: Number(stop) });
+    expect(effects).toMatchObject([{ order: 'b' }]);
+  },
+);
+
 inEveryWorld('scenario: K6', 'several held calls of a conversation, decided in reverse', async (open) => {
   const effects: Refund[] = [];
   const scene = openConversation(open, {
