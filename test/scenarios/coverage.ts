@@ -90,6 +90,7 @@ const talk = test('two-processes-talk');
 const besideAnswers = test('auto-resume-tools');
 const aroundAnswers = test('auto-resume-around');
 const nestedSets = test('toolsets-nested');
+const heldInTalk = test('memory-held');
 const laterOn = issue('conversations');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
@@ -99,14 +100,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, laterOn, overHttp),
+    ...later(toolsets, heldInTalk, overHttp),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, laterOn, overHttp),
+    ...later(toolsets, heldInTalk, overHttp),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
@@ -114,7 +115,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('races'),
-    ...later(toolsetsLater, laterOn, overHttp),
+    ...later(toolsetsLater, heldInTalk, overHttp),
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -135,7 +136,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
     [test('team-model'), 'sub-agent'],
     answered('options'),
-    ...later(toolsets, laterOn, overHttp),
+    ...later(toolsets, heldInTalk, overHttp),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
@@ -152,7 +153,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets),
+    ...later(toolsets, heldInTalk),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
@@ -224,7 +225,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-stream'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, laterOn, afterRestart),
+    ...later(toolsetsLater, heldInTalk, afterRestart),
   ),
   K15: cells(
     [issue('http'), ...today],
@@ -239,7 +240,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     [doesNotApply('the turn that answers waits for no person'), 'auto-resume'],
-    ...later(nestedSets),
+    ...later(nestedSets, heldInTalk),
   ),
   K17: cells(
     [
