@@ -86,6 +86,11 @@ const inConversations = test('memory-decisions');
 const inTeams = test('team-thread');
 const overHttp = test('http-decisions');
 const afterRestart = test('http-after-restart');
+const talk = test('two-processes-talk');
+const besideAnswers = test('auto-resume-tools');
+const aroundAnswers = test('auto-resume-around');
+const nestedSets = test('toolsets-nested');
+const heldInTalk = test('memory-held');
 const laterOn = issue('conversations');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
@@ -95,14 +100,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, laterOn, overHttp),
+    ...later(toolsets, heldInTalk, overHttp),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, laterOn, overHttp),
+    ...later(toolsets, heldInTalk, overHttp),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
@@ -110,7 +115,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('races'),
-    ...later(toolsetsLater, laterOn, overHttp),
+    ...later(toolsetsLater, heldInTalk, overHttp),
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -131,7 +136,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
     [test('team-model'), 'sub-agent'],
     answered('options'),
-    ...later(toolsets, laterOn, overHttp),
+    ...later(toolsets, heldInTalk, overHttp),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
@@ -148,7 +153,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets),
+    ...later(toolsets, heldInTalk),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
@@ -168,7 +173,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       test('team-neighbours'),
     ),
     answered('teams'),
-    ...later(laterOn, inTeams, afterRestart),
+    ...later(nestedSets, inTeams, afterRestart),
   ),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
@@ -180,10 +185,10 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   ),
   K11: cells(
     [loaded, ...today],
-    ...durability(laterOn, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
+    ...durability(talk, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
     [inTeams, 'sub-agent'],
     answered('told'),
-    ...later(laterOn, loaded),
+    ...later(nestedSets, loaded),
   ),
   K12: cells(
     [test('k12-what-is-stored'), ...faces, ...kept, 'agent tool', 'approve', 'listSuspendedRuns'],
@@ -193,7 +198,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, doesNotApply('it stores nothing'), afterThread),
     [test('team-context'), 'sub-agent'],
     answered('told'),
-    ...later(laterOn, keptInThread),
+    ...later(nestedSets, keptInThread),
   ),
   K13: cells(
     [test('k13-nothing-changes'), ...world, ...verdicts, 'continueRun'],
@@ -220,7 +225,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-stream'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, laterOn, afterRestart),
+    ...later(toolsetsLater, heldInTalk, afterRestart),
   ),
   K15: cells(
     [issue('http'), ...today],
@@ -235,7 +240,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     [doesNotApply('the turn that answers waits for no person'), 'auto-resume'],
-    ...later(),
+    ...later(nestedSets, heldInTalk),
   ),
   K17: cells(
     [
@@ -249,7 +254,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       ...others,
     ],
     [doesNotApply('what cancels a run asks for no tool'), 'dynamic tool', 'AI SDK tool'],
-    [laterOn, 'resume'],
+    [test('suspended-meanwhile'), 'resume'],
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     answered('races'),
@@ -257,12 +262,12 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
-    [laterOn, 'dynamic tool', 'AI SDK tool', 'client tool'],
+    [besideAnswers, 'dynamic tool', 'AI SDK tool', 'client tool'],
     [test('auto-resume'), 'approve', 'decline', ...others],
-    ...durability(laterOn, laterOn, laterOn, laterOn),
-    [laterOn, 'sub-agent'],
+    ...durability(talk, aroundAnswers, aroundAnswers, aroundAnswers),
+    [besideAnswers, 'sub-agent'],
     answered(),
-    ...later(),
+    ...later(besideAnswers, aroundAnswers),
   ),
   K19: cells(
     [test('k19-nothing-lingers'), ...today],

@@ -1,34 +1,14 @@
 /** Two real processes on one file: a child begins and exits, or goes on, and this one decides. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkPrompt } from '../../src/testing/check-prompt.ts';
 import type { Script } from '../../src/testing/scripted-model.ts';
+import { spawnChild } from '../support/child.ts';
 import { type Command, effectsOf, type Orders, openDesk, type ToldByChild } from '../support/desk-process.ts';
 import { askRefunds, kinds, refundCall, resultsIn } from '../support/kinds.ts';
 import { codeOf } from '../support/scene.ts';
 import { temporaryFile } from '../support/stages.ts';
 import { grammarProblems, ofType, readStream } from '../support/told.ts';
-
-const pathOf = (name: string): string => fileURLToPath(new URL(`../support/${name}`, import.meta.url));
-
-function spawnChild(orders: Orders) {
-  const child = spawn(
-    process.execPath,
-    ['--import', pathOf('source-imports.ts'), pathOf('desk-process.ts'), JSON.stringify(orders)],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
-  );
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-  const next = async <Line>(): Promise<Line> => {
-    const { value, done } = await lines.next();
-    if (done) throw new Error('The child ended early.');
-    return JSON.parse(value) as Line;
-  };
-  return { child, next };
-}
 
 interface Setup {
   readonly kind?: number;
