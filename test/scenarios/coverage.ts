@@ -92,6 +92,7 @@ const aroundAnswers = test('auto-resume-around');
 const nestedSets = test('toolsets-nested');
 const heldInTalk = test('memory-held');
 const laterOn = issue('conversations');
+const overHttpLater = issue('http');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
 export const coverage: Readonly<Record<KindOfFault, Row>> = {
@@ -228,11 +229,11 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...later(toolsetsLater, heldInTalk, afterRestart),
   ),
   K15: cells(
-    [issue('http'), ...today],
-    ...durability(issue('http'), issue('http'), issue('http'), issue('http')),
-    [issue('http'), 'sub-agent'],
+    [overHttpLater, ...today],
+    ...durability(overHttpLater, overHttpLater, overHttpLater, overHttpLater),
+    [overHttpLater, 'sub-agent'],
     answered('model'),
-    ...later(laterOn, laterOn, overHttp),
+    ...later(overHttpLater, overHttpLater, overHttp),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],
