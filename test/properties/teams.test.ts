@@ -263,7 +263,9 @@ function finish(team: Team, draw: Draw): void {
     }
     act(team, holder, draw);
     check(team);
-    const [found] = team.root.outcome ? [] : waitingCalls(team.root);
+    // What waits in a run that is being cancelled is cancelled when the claims beside it have ended.
+    const waiting = team.root.outcome ? [] : waitingCalls(team.root);
+    const found = waiting.find(({ run }) => !run.cancel);
     if (found && turn % 3 === 0) {
       const verdict = goingOn[found.call.state as keyof typeof goingOn];
       const data = verdict === 'resume' ? { data: 1 } : {};

@@ -29,7 +29,7 @@ export const pathsOfExports: Readonly<Record<string, readonly Path[] | 'no path'
 };
 
 export const pathsOfMethods: Readonly<Record<string, readonly Path[] | 'no path'>> = {
-  stream: ['stream'],
+  stream: ['stream', 'toolset'],
   generate: ['generate'],
   approveToolCall: ['approve', 'stream'],
   approveToolCallGenerate: ['approve', 'generate'],

@@ -38,7 +38,7 @@ export const paths = {
   memory: { isBuilt: true, evidence: /openConversation\(/ },
   'sub-agent': { isBuilt: true, evidence: /teamPlan\(|membersOf\(/ },
   'auto-resume': { isBuilt: true, evidence: /openAnswering\(/ },
-  toolset: { isBuilt: false, evidence: /\btoolsets\b/ },
+  toolset: { isBuilt: true, evidence: /\btoolsets\b/ },
   HTTP: { isBuilt: true, evidence: /\bopenDesk\(/ },
   client: { isBuilt: false },
   'UI protocol': { isBuilt: false },

@@ -58,8 +58,8 @@ function durability(
 
 /** What comes later, the tools that a caller brings along, conversations, and the server. */
 function later(
-  toolset: Cell = issue('conversations'),
-  memory: Cell = issue('conversations'),
+  toolset: Cell,
+  memory: Cell,
   overHttp: Cell = issue('http'),
 ): readonly (readonly [Cell, ...Path[]])[] {
   return [[toolset, 'toolset'], [memory, 'memory'], [overHttp, 'HTTP'], http, mcp];
@@ -91,7 +91,6 @@ const besideAnswers = test('auto-resume-tools');
 const aroundAnswers = test('auto-resume-around');
 const nestedSets = test('toolsets-nested');
 const heldInTalk = test('memory-held');
-const laterOn = issue('conversations');
 const overHttpLater = issue('http');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
