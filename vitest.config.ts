@@ -25,6 +25,8 @@ export default defineConfig({
           name: 'unit',
           include: ['src/**/*.test.{ts,tsx}', 'test/**/*.test.ts'],
           testTimeout: 10_000,
+          maxWorkers: '100%',
+          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -34,6 +36,9 @@ export default defineConfig({
           include: ['examples/**/*.test.ts', 'e2e/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          // Some of these race processes against leases: alone, after the others.
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
         },
       },
     ],
