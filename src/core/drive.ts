@@ -74,7 +74,10 @@ async function loop(
         await log.commit(() => [], { me, persist: true });
         break;
       case 'wait':
-        return;
+        // What a call still does here may be nobody's by now; what its late result claims is this leg's.
+        if (running.size === 0) return;
+        await Promise.race(running.values());
+        break;
     }
   }
 }
