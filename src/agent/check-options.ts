@@ -1,5 +1,4 @@
 /** Whether options are what they must be: known keys, values of the right form. What is unclear must not run. */
-import { CountersignError } from '../core/errors.ts';
 import type { ToolHooks } from '../core/parts.ts';
 import { isDelegationOptions } from '../team/delegation-hooks.ts';
 import { isId } from './ids.ts';
@@ -17,6 +16,7 @@ import {
   type ThreadInput,
   threadOf,
 } from './options.ts';
+import { refuseOption } from './refuse-option.ts';
 import { isStopWhen } from './stop-when.ts';
 import { checkStructuredOutput } from './structured-output.ts';
 import { isToolsets } from './tools.ts';
@@ -76,62 +76,60 @@ export const optionKeys = {
 
 /** @throws `invalid-option` naming the option and what was expected. */
 export function checkOptions(options: RunOptions): void {
-  const refuse = (name: string, expected: string): never => {
-    throw new CountersignError('invalid-option', `The option ${name} is malformed.`, { expected });
-  };
   for (const name of ['maxSteps', 'toolCallConcurrency'] as const) {
     const value = options[name];
-    if (value !== undefined && (!Number.isInteger(value) || value < 1)) refuse(name, 'a whole number from 1');
+    if (value !== undefined && (!Number.isInteger(value) || value < 1))
+      refuseOption(name, 'a whole number from 1');
   }
   const { maxRetries, activeTools, toolsets, requestContext, runId, memory, abortSignal, hooks, toolChoice } =
     options;
-  const { delegation } = options;
+  const { delegation, autoResumeSuspendedTools } = options;
   if (maxRetries !== undefined && (!Number.isInteger(maxRetries) || maxRetries < 0)) {
-    refuse('maxRetries', 'a whole number from 0');
+    refuseOption('maxRetries', 'a whole number from 0');
   }
   if (
     activeTools !== undefined &&
     !(Array.isArray(activeTools) && activeTools.every((id) => typeof id === 'string'))
   ) {
-    refuse('activeTools', 'a list of tool ids');
+    refuseOption('activeTools', 'a list of tool ids');
   }
   if (toolsets !== undefined && !isToolsets(toolsets)) {
-    refuse('toolsets', '{ name: { key: tool, … }, … }');
+    refuseOption('toolsets', '{ name: { key: tool, … }, … }');
   }
-  const { autoResumeSuspendedTools } = options;
   if (autoResumeSuspendedTools !== undefined && typeof autoResumeSuspendedTools !== 'boolean') {
-    refuse('autoResumeSuspendedTools', 'true or false');
+    refuseOption('autoResumeSuspendedTools', 'true or false');
   }
   checkStructuredOutput(options.structuredOutput);
   if (options.stopWhen !== undefined && !isStopWhen(options.stopWhen)) {
-    refuse('stopWhen', 'a function, or a list of functions: ({ steps }) => boolean');
+    refuseOption('stopWhen', 'a function, or a list of functions: ({ steps }) => boolean');
   }
   if (requestContext !== undefined && typeof requestContext?.entries !== 'function') {
-    refuse('requestContext', 'a RequestContext');
+    refuseOption('requestContext', 'a RequestContext');
   }
-  if (runId !== undefined && !isId(runId)) refuse('runId', 'a string that is not empty, of whole characters');
+  if (runId !== undefined && !isId(runId))
+    refuseOption('runId', 'a string that is not empty, of whole characters');
   if (abortSignal !== undefined && !(abortSignal instanceof AbortSignal))
-    refuse('abortSignal', 'an AbortSignal');
+    refuseOption('abortSignal', 'an AbortSignal');
   if (hooks !== undefined) checkHooks(hooks);
   if (delegation !== undefined && !isDelegationOptions(delegation)) {
-    refuse(
+    refuseOption(
       'delegation',
       '{ onDelegationStart?, onDelegationComplete?, messageFilter? }, all functions, and ' +
         'includeSubAgentToolResultsInModelContext?, a boolean',
     );
   }
   for (const name of ['onChunk', 'onStepFinish', 'onFinish', 'onError', 'waitUntil'] as const) {
-    if (options[name] !== undefined && typeof options[name] !== 'function') refuse(name, 'a function');
+    if (options[name] !== undefined && typeof options[name] !== 'function') refuseOption(name, 'a function');
   }
   const isNamed =
     typeof toolChoice === 'object' && toolChoice?.type === 'tool' && typeof toolChoice.toolName === 'string';
   if (toolChoice !== undefined && !isNamed && !['auto', 'none', 'required'].includes(toolChoice as string)) {
-    refuse('toolChoice', "'auto', 'none', 'required' or { type: 'tool', toolName }");
+    refuseOption('toolChoice', "'auto', 'none', 'required' or { type: 'tool', toolName }");
   }
   if (memory === undefined) return;
   checkConversation(memory);
   if (memory.thread === undefined ? memory.resource === undefined : threadOf(memory) === undefined) {
-    refuse('memory', 'thread: id or { id, title?, metadata? }; or a resource without a thread');
+    refuseOption('memory', 'thread: id or { id, title?, metadata? }; or a resource without a thread');
   }
   if (memory.options !== undefined) checkMemoryOptions(memory.options);
 }
@@ -143,9 +141,7 @@ export function checkHooks(hooks: ToolHooks): void {
   checkKeys(hooks, hookKeys, 'hooks');
   for (const hook of Object.values(hooks)) {
     if (hook === undefined || typeof hook === 'function') continue;
-    throw new CountersignError('invalid-option', 'The option hooks is malformed.', {
-      expected: '{ beforeToolCall?, afterToolCall? }, functions',
-    });
+    refuseOption('hooks', '{ beforeToolCall?, afterToolCall? }, functions');
   }
 }
 
@@ -159,15 +155,11 @@ export function checkConversation(memory: NonNullable<ConversationOption['memory
   if (thread !== undefined && typeof thread !== 'string') checkKeys(thread, threadKeys, 'memory.thread');
   const id: unknown = typeof thread === 'object' ? thread.id : thread;
   if ((thread === undefined || isId(id)) && (resource === undefined || isId(resource))) return;
-  throw new CountersignError('invalid-option', 'The option memory is malformed.', {
-    expected: '{ thread: id or { id, title?, metadata? }, resource?: id, options? }',
-  });
+  refuseOption('memory', '{ thread: id or { id, title?, metadata? }, resource?: id, options? }');
 }
 
 /** The id of a run that begins: ids of runs below it are made with `~`, of approvals with `::`. @throws `invalid-option`. */
 export function checkNewRunId(runId: string | undefined): void {
   if (runId === undefined || !/~|::|:$/.test(runId)) return;
-  throw new CountersignError('invalid-option', 'The option runId is malformed.', {
-    expected: 'an id without "~" and "::", which join ids, and without ":" at its end',
-  });
+  refuseOption('runId', 'an id without "~" and "::", which join ids, and without ":" at its end');
 }

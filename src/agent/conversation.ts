@@ -1,6 +1,5 @@
 /** What a run has to do with its conversation: where it begins in it, what it recalls of it, and where its messages go. */
-import { keyOf } from '../conversation/keys.ts';
-import { fromFirstUser, promptFrom } from '../conversation/recalled-prompt.ts';
+import { promptFrom } from '../conversation/recalled-prompt.ts';
 import {
   openRunsOf,
   type Said,
@@ -16,7 +15,9 @@ import { waitingCalls } from '../core/next.ts';
 import type { Run } from '../core/state.ts';
 import type { ThreadStore } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
+import { fromFirstUser } from '../models/prompt.ts';
 import { convertedUi, toMessages } from '../models/to-messages.ts';
+import { keyOf } from '../store/message-keys.ts';
 import { isId } from './ids.ts';
 import { defaultLastMessages, Memory, memoryInside } from './memory.ts';
 import { conversationOf, type RunOptions } from './options.ts';

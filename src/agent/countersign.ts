@@ -1,4 +1,5 @@
 /** `Countersign`: the registry that binds agents to one store. */
+
 import { childIdOf, firstIdOf } from '../core/below.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { Clock } from '../core/log.ts';
@@ -9,6 +10,7 @@ import { type Sweep, type SweepPorts, startSweep, sweepOnce } from '../engine/sw
 import { InMemoryStore } from '../store/memory.ts';
 import { Agent, bindAgent, decideOnAgent, recoverAgentRun } from './agent.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
+import { refuseOption } from './refuse-option.ts';
 import {
   type AcceptedDecision,
   checkVerdict,
@@ -91,9 +93,7 @@ export class Countersign<Named extends Agents = Agents> {
     this.#agents = config.agents;
     this.#sweepEvery = config.sweepEvery ?? 5000;
     if (!(Number.isFinite(this.#sweepEvery) && this.#sweepEvery >= 1)) {
-      throw new CountersignError('invalid-option', 'The option sweepEvery is malformed.', {
-        expected: 'milliseconds, from 1',
-      });
+      refuseOption('sweepEvery', 'milliseconds, from 1');
     }
     const warn = config.warn ?? ((message: string): void => console.warn(`[countersign] ${message}`));
     this.#worker = openWorker(this.storage, config.clock ?? systemClock, warn, config.heartbeat);

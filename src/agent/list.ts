@@ -1,11 +1,11 @@
 /** What waits, from the store alone: a reviewer's page after any restart (specification: resume after a restart). */
 import type { PathStep } from '../core/below.ts';
-import { CountersignError } from '../core/errors.ts';
 import { type CallInterrupted, type CallRequested, type CallSuspended, eventFrom } from '../core/event.ts';
 import type { SuspendPayload } from '../core/policy.ts';
 import type { ListedRun, ListStatus, OpenCall } from '../core/store.ts';
 import { decisionSchema } from '../stream/chunk.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
+import { checkPage, refuseOption } from './refuse-option.ts';
 import type { AgentCore } from './types.ts';
 import type { Worker } from './worker.ts';
 
@@ -93,19 +93,14 @@ export async function listRuns(agent: AgentCore, options: ListOptions): Promise<
     fromDate,
     toDate,
   } = options;
-  const refuse = (name: string, expected: string): never => {
-    throw new CountersignError('invalid-option', `The option ${name} is malformed.`, { expected });
-  };
-  if (!Number.isInteger(perPage) || perPage < 1 || perPage > 1000)
-    refuse('perPage', 'a whole number from 1 to 1,000');
-  if (!Number.isInteger(page) || page < 0) refuse('page', 'a whole number from 0');
-  if (!statuses.includes(status)) refuse('status', statuses.join(', '));
+  checkPage({ perPage, page });
+  if (!statuses.includes(status)) refuseOption('status', statuses.join(', '));
   for (const [name, value] of Object.entries({ threadId, resourceId, cursor })) {
-    if (value !== undefined && typeof value !== 'string') refuse(name, 'a string');
+    if (value !== undefined && typeof value !== 'string') refuseOption(name, 'a string');
   }
   for (const [name, value] of Object.entries({ fromDate, toDate })) {
     if (value !== undefined && !(value instanceof Date && Number.isFinite(value.getTime())))
-      refuse(name, 'a Date');
+      refuseOption(name, 'a Date');
   }
   const query = {
     agentId: agent.id,

@@ -8,6 +8,7 @@ import { guarded } from './guarded-store.ts';
 import { isId } from './ids.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
 import { ensureThread, ownThread, type Thread, threadFrom } from './own-thread.ts';
+import { checkPage, refuseOption } from './refuse-option.ts';
 import { requestCancel } from './request-cancel.ts';
 import { type SavedMessage, uiMessagesOf } from './saved-messages.ts';
 import { openWorker, systemClock, type Worker } from './worker.ts';
@@ -131,7 +132,8 @@ export class Memory {
   ): Promise<{ messages: UIMessage[] }> {
     const { threadId, resourceId, last } = options;
     checkIds({ threadId, resourceId });
-    if (last !== undefined && (!Number.isInteger(last) || last < 1)) refuse('last', 'a whole number from 1');
+    if (last !== undefined && (!Number.isInteger(last) || last < 1))
+      refuseOption('last', 'a whole number from 1');
     const places = this.#places();
     await ownThread(places.threads, options);
     const open = await openRunsOf(places, options);
@@ -150,11 +152,8 @@ export class Memory {
   }): Promise<ThreadList> {
     const { resourceId, perPage = 100, page = 0, cursor } = options;
     checkIds({ resourceId });
-    if (!Number.isInteger(perPage) || perPage < 1 || perPage > 1000) {
-      refuse('perPage', 'a whole number from 1 to 1,000');
-    }
-    if (!Number.isInteger(page) || page < 0) refuse('page', 'a whole number from 0');
-    if (cursor !== undefined && typeof cursor !== 'string') refuse('cursor', 'a string');
+    checkPage({ perPage, page });
+    if (cursor !== undefined && typeof cursor !== 'string') refuseOption('cursor', 'a string');
     const { threads } = this.#places();
     const found = await threads.list({ resourceId, limit: perPage, offset: page * perPage, cursor });
     return { ...found, threads: found.threads.map(threadFrom) };
@@ -236,7 +235,7 @@ const warn = (message: string): void => console.warn(`[countersign] ${message}`)
 /** @throws `invalid-option`. */
 function checkIds(ids: Readonly<Record<string, unknown>>): void {
   for (const [name, id] of Object.entries(ids)) {
-    if (!isId(id)) refuse(name, 'a string that is not empty, of whole characters');
+    if (!isId(id)) refuseOption(name, 'a string that is not empty, of whole characters');
   }
 }
 
@@ -257,14 +256,10 @@ export function checkMemoryOptions(options: MemoryOptions): void {
     lastMessages !== false &&
     (!Number.isInteger(lastMessages) || lastMessages < 1)
   ) {
-    refuse('lastMessages', 'a whole number from 1, or false');
+    refuseOption('lastMessages', 'a whole number from 1, or false');
   }
-  if (readOnly !== undefined && typeof readOnly !== 'boolean') refuse('readOnly', 'true or false');
+  if (readOnly !== undefined && typeof readOnly !== 'boolean') refuseOption('readOnly', 'true or false');
   if (whenCallsWait !== undefined && whenCallsWait !== 'continue' && whenCallsWait !== 'refuse') {
-    refuse('whenCallsWait', "'continue' or 'refuse'");
+    refuseOption('whenCallsWait', "'continue' or 'refuse'");
   }
-}
-
-function refuse(name: string, expected: string): never {
-  throw new CountersignError('invalid-option', `The option ${name} is malformed.`, { expected });
 }

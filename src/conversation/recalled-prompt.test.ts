@@ -19,7 +19,7 @@ import {
 } from '../core/test-support/events.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
 import { messagesOf } from '../models/prompt.ts';
-import { fromFirstUser, promptFrom } from './recalled-prompt.ts';
+import { promptFrom } from './recalled-prompt.ts';
 import { spokenIn } from './run-view.ts';
 
 const inThread = { threadId: 'thread-1', resourceId: 'user-1', memory: {} };
@@ -232,11 +232,4 @@ describe('messages that others wrote', () => {
     expect(message?.content).toEqual([{ type: 'file', mediaType: 'image/png', data: { type: 'url', url } }]);
     expect(JSON.parse(JSON.stringify(message))).toStrictEqual(message);
   });
-});
-
-test('a history begins with a user', () => {
-  const user = { role: 'user', content: 'a' } as const;
-  const other = { role: 'assistant', content: 'b' } as const;
-  expect(fromFirstUser([other, user, other])).toEqual([user, other]);
-  expect(fromFirstUser([other])).toEqual([]);
 });

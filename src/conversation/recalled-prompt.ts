@@ -48,12 +48,6 @@ export async function promptFrom(
   return prompt;
 }
 
-/** The history of a prompt: it begins with a user, as some providers demand. */
-export function fromFirstUser(messages: readonly Message[]): readonly Message[] {
-  const first = messages.findIndex(({ role }) => role === 'user');
-  return first === -1 ? [] : messages.slice(first);
-}
-
 function prepare(message: UIMessage, calls: Calls): UIMessage[] {
   if (message.role === 'system') return [];
   const given = message.parts as unknown as readonly UiPart[];

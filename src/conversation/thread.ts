@@ -7,7 +7,7 @@ import { fold } from '../core/run.ts';
 import type { Run } from '../core/state.ts';
 import type { MessageRow, Store, ThreadStore } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
-import { compareKeys, keyOf } from './keys.ts';
+import { compareKeys, keyOf } from '../store/message-keys.ts';
 import { type Spoken, spokenIn } from './run-view.ts';
 
 /** Where a thread's messages are, and where runs of it may be open. */

@@ -21,7 +21,7 @@ import {
   suspended,
 } from '../core/test-support/events.ts';
 import { checkPrompt } from '../testing/check-prompt.ts';
-import { messagesOf, modelOutputOf } from './prompt.ts';
+import { fromFirstUser, messagesOf, modelOutputOf } from './prompt.ts';
 
 /** Each way in which a call can be settled: how it was asked for, and what happened. */
 const settledWays: Record<string, (id: string) => [CallRequested, ...Event[]]> = {
@@ -293,4 +293,11 @@ describe("a provider's question", () => {
     });
     expect(answerIn(cancelRequested, callIs('call-cancelled', 'c1'))).toEqual({ ...answer, approved: false });
   });
+});
+
+test('a history begins with a user', () => {
+  const user = { role: 'user', content: 'a' } as const;
+  const other = { role: 'assistant', content: 'b' } as const;
+  expect(fromFirstUser([other, user, other])).toEqual([user, other]);
+  expect(fromFirstUser([other])).toEqual([]);
 });

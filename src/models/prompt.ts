@@ -85,6 +85,12 @@ function toolPart(call: Call): JsonObject[] {
   return [{ type: 'tool-result', toolCallId: call.toolCallId, toolName: acceptable(call.toolName), output }];
 }
 
+/** The history of a prompt: it begins with a user, as some providers demand. */
+export function fromFirstUser(messages: readonly Message[]): Message[] {
+  const first = messages.findIndex(({ role }) => role === 'user');
+  return first === -1 ? [] : messages.slice(first);
+}
+
 /** A tool name that the model made up, as providers take it back; the name of a real tool is unchanged. */
 export function acceptable(toolName: string): string {
   return toolName.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || '_';

@@ -1,5 +1,7 @@
 /** What waits for a person, over all agents of the store, and single calls with their decisions. */
+
 import { type ListedCall, suspendedRun, takeOverAbandoned } from '../agent/list.ts';
+import { refuseOption } from '../agent/refuse-option.ts';
 import { decisionRecord } from '../core/batch.ts';
 import { findCall } from '../core/below.ts';
 import { withoutValues } from '../core/decide.ts';
@@ -59,9 +61,7 @@ export async function listApprovals(
   if (scope === 'nothing') return { approvals: [] };
   const limit = Number(query.perPage ?? 100);
   if (limit < 1 || limit > 1000) {
-    throw new CountersignError('invalid-option', 'The option perPage is malformed.', {
-      expected: 'a whole number from 1 to 1,000',
-    });
+    refuseOption('perPage', 'a whole number from 1 to 1,000');
   }
   await takeOverAbandoned(worker, [...agents.keys()]);
   const asked = {

@@ -1,10 +1,12 @@
 /** Owns how a request goes through the server: what is checked before its route, and in which order. */
+
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import { secureHeaders } from 'hono/secure-headers';
 import { openAPIRouteHandler } from 'hono-openapi';
 import { type Countersign, registryInside } from '../agent/countersign.ts';
+import { refuseOption } from '../agent/refuse-option.ts';
 import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
 import { type Auth, accessBy } from './access.ts';
 import { agentRoutes, countedAs } from './agent-routes.ts';
@@ -59,14 +61,10 @@ export type CountersignServer = Hono<ServerEnv> & {
 export function createServer(config: ServerConfig): CountersignServer {
   const { countersign, auth, basePath = '/api' } = config;
   if (!/^(\/[\w.~-]+)+$/.test(basePath)) {
-    throw new CountersignError('invalid-option', 'The option basePath is malformed.', {
-      expected: "a path such as '/api', without a slash at its end",
-    });
+    refuseOption('basePath', "a path such as '/api', without a slash at its end");
   }
   if (auth !== undefined && typeof auth.authenticate !== 'function') {
-    throw new CountersignError('invalid-option', 'The option auth is malformed.', {
-      expected: '{ authenticate: (request) => identity or null, canRead?, canDecide? }',
-    });
+    refuseOption('auth', '{ authenticate: (request) => identity or null, canRead?, canDecide? }');
   }
   const { worker, byId } = countersign[registryInside];
   const limits = limitsOf(config.limits);

@@ -87,7 +87,7 @@ export function positionOfRun({ since, runId }: ListedRun): Position {
   return { since, id: runId };
 }
 
-export function positionOfThread({ updatedAt, threadId }: ThreadRow): Position {
+function positionOfThread({ updatedAt, threadId }: ThreadRow): Position {
   return { since: updatedAt, id: threadId };
 }
 

@@ -1,6 +1,5 @@
 /** The threads of a store in memory: those of each resource in the order of their list, messages in that of their keys. */
 import type {
-  MessageKey,
   MessageQuery,
   MessageRow,
   ThreadPage,
@@ -9,6 +8,7 @@ import type {
   Transcript,
 } from '../core/store.ts';
 import { compareTexts, countLimit, type Position, startOf, threadPageOf } from './listing.ts';
+import { compareKeys, keyOf } from './message-keys.ts';
 import { countAfter, countWhile, sortedLists } from './sorted-lists.ts';
 
 interface StoredThread {
@@ -155,14 +155,6 @@ function transcriptOf(messages: readonly MessageRow[]): Transcript {
   if (!first || !last) return { texts: '[]' };
   const texts = messages.map(({ data }) => data).reverse();
   return { texts: `[${texts.join(',')}]`, from: keyOf(first), to: keyOf(last) };
-}
-
-function keyOf({ at, runId, index }: MessageKey): MessageKey {
-  return { at, runId, index };
-}
-
-function compareKeys(a: MessageKey, b: MessageKey): number {
-  return a.at - b.at || compareTexts(a.runId, b.runId) || a.index - b.index;
 }
 
 function positionOf({ row: { updatedAt, threadId } }: StoredThread): Position {

@@ -4,6 +4,7 @@ import type { Json } from '../core/json.ts';
 import type { Message, MessageInput } from '../core/message.ts';
 import type { Execution } from '../core/parts.ts';
 import type { Run } from '../core/state.ts';
+import { fromFirstUser } from '../models/prompt.ts';
 import { toMessages } from '../models/to-messages.ts';
 
 /** The facts of a delegation that every hook is given. */
@@ -245,9 +246,7 @@ function conversationOf(given: GivenMessages): Message[] {
       expected: 'a list of messages, [] for none',
     });
   }
-  const said = given.length > 0 ? toMessages(given).flatMap(whatWasSaid) : [];
-  const first = said.findIndex(({ role }) => role === 'user');
-  return first === -1 ? [] : said.slice(first);
+  return given.length > 0 ? fromFirstUser(toMessages(given).flatMap(whatWasSaid)) : [];
 }
 
 function whatWasSaid(message: Message): Message[] {

@@ -1,6 +1,6 @@
 /** The order of the messages in a thread. */
 import type { MessageKey } from '../core/event.ts';
-import { compareTexts } from '../store/listing.ts';
+import { compareTexts } from './listing.ts';
 
 export function compareKeys(one: MessageKey, other: MessageKey): number {
   return one.at - other.at || compareTexts(one.runId, other.runId) || one.index - other.index;
