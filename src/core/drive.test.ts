@@ -186,6 +186,27 @@ test('the result of a start that was given back does not settle the next start',
   expect(log.run.calls.get('c1')).toMatchObject({ state: 'finished', result: 'start 2' });
 });
 
+test('a call that was taken over while it ran: its late result is taken, and the run goes on here', async () => {
+  const { log } = begin();
+  const door = held();
+  const body = vi.fn(async () => {
+    await door.promise;
+    return 'late' as never;
+  });
+  const driving = drive(
+    log,
+    partsFor([tool('free', { execute: body })], [responseOf(callPart('c1', 'free')), done]),
+  );
+  await until(() => body.mock.calls.length === 1);
+  await log.commit(() => [callIs('call-interrupted', 'c1')]);
+  expect(next(log.run, me)).toBe('wait');
+  door.release();
+  await driving;
+  expect(log.run.calls.get('c1')).toMatchObject({ state: 'finished', result: 'late' });
+  expect(body).toHaveBeenCalledTimes(1);
+  expect(log.run.outcome).toMatchObject({ status: 'finished', text: 'Done.' });
+});
+
 describe('a model call that fails', () => {
   const broken = new Error('overloaded');
   const heldTool = tool('held', { requireApproval: true });
