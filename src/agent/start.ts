@@ -2,6 +2,7 @@
 import { existsError } from '../core/log-errors.ts';
 import { toMessages } from '../models/to-messages.ts';
 import type { Leg } from '../stream/leg.ts';
+import { toolsOf } from './agent-code.ts';
 import { optionKeys } from './check-options.ts';
 import { beginConversation, newInput } from './conversation.ts';
 import { checkKeys } from './known-keys.ts';
@@ -20,8 +21,10 @@ export async function startRun(agent: AgentCore, input: MessagesInput, call: Run
   const given = begun
     ? await newInput(agent, input, begun)
     : { messages: toMessages(await agent.messages(input)) };
-  const resumable =
-    begun && options.autoResumeSuspendedTools ? resumableIn(begun.open, agent.id, given.messages) : [];
+  const mayAnswer = options.autoResumeSuspendedTools && begun && begun.open.length > 0;
+  const resumable = mayAnswer
+    ? resumableIn(begun.open, agent.id, given.messages, (await toolsOf(agent, context, call)).keys())
+    : [];
   const facts = {
     ...(begun?.facts ?? { at: worker.clock.now(), ...conversationOf(options) }),
     ...(resumable.length > 0 ? { resumable } : {}),
