@@ -11,6 +11,7 @@ import { conversationOf, type RunOptions } from './options.ts';
 import { contextOf, optionsOfRun, partsOf, startedEvent } from './prepare.ts';
 import { resumableIn } from './resume-tools.ts';
 import type { AgentCore, MessagesInput } from './types.ts';
+import { undecided } from './undecided.ts';
 
 export async function startRun(agent: AgentCore, input: MessagesInput, call: RunOptions): Promise<Leg> {
   checkKeys(call, optionKeys.run, 'stream and generate');
@@ -18,9 +19,9 @@ export async function startRun(agent: AgentCore, input: MessagesInput, call: Run
   const options = optionsOfRun(agent, call);
   const context = () => contextOf(options.requestContext);
   const begun = await beginConversation(agent, worker, options, context);
-  const given = begun
-    ? await newInput(agent, input, begun)
-    : { messages: toMessages(await agent.messages(input)) };
+  const given = undecided(
+    begun ? await newInput(agent, input, begun) : { messages: toMessages(await agent.messages(input)) },
+  );
   const mayAnswer = options.autoResumeSuspendedTools && begun && begun.open.length > 0;
   const resumable = mayAnswer
     ? resumableIn(begun.open, agent.id, given.messages, (await toolsOf(agent, context, call)).keys())

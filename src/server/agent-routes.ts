@@ -149,7 +149,10 @@ export async function streamed(
 ): Promise<Response> {
   const leave = streams.take(countedAs(c));
   try {
-    return eventStream(await begin(), leave, (message) => logger.warn({}, message));
+    const response = eventStream(await begin(), leave, (message) => logger.warn({}, message));
+    // Nobody reads it, and nobody would say that they are gone.
+    if (c.req.method === 'HEAD') await response.body?.cancel();
+    return response;
   } catch (error) {
     leave();
     throw error;

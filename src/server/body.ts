@@ -12,10 +12,22 @@ export async function bodyOf(c: Context, fields: Fields): Promise<Record<string,
   if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type)) {
     throw invalid('body', ['content-type: must be application/json']);
   }
-  const body = parsed(await c.req.text());
+  const body = parsed(await textOf(c));
   if (!isObject(body)) throw invalid('body', ['body: must be a JSON object']);
   checkFields(body, fields, 'body');
   return body;
+}
+
+async function textOf(c: Context): Promise<string> {
+  // Whoever sends it may go away in the middle of it.
+  const bytes = await c.req.arrayBuffer().catch(() => {
+    throw invalid('body', ['body: was not sent to its end']);
+  });
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw invalid('body', ['body: is no UTF-8']);
+  }
 }
 
 function parsed(text: string): unknown {

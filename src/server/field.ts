@@ -80,7 +80,12 @@ export function checkFields(
   if (issues.length > 0) throw invalid(where, issues);
 }
 
-export function invalid(where: string, issues: readonly string[]): CountersignError {
+/** An answer is not longer than a person reads, whatever was sent. */
+const issuesAtMost = 20;
+const charactersOfIssue = 200;
+
+export function invalid(where: string, all: readonly string[]): CountersignError {
+  const issues = all.slice(0, issuesAtMost).map((issue) => issue.slice(-charactersOfIssue));
   return new CountersignError('invalid-request', `The ${where} is not valid: ${issues.join('; ')}.`, {
     issues,
   });

@@ -64,3 +64,17 @@ test('a stream that is not read holds a place, and begins nothing beyond the las
   expect((await server.post('ada', '/api/agents/desk/stream', { messages: 7 })).status).toBe(400);
   await (await begin()).text();
 });
+
+test('who asks for the head of a stream alone holds no place', async () => {
+  const server = openDesk({ server: { limits: { streams: 1 } } });
+  const { runId } = await server.hold('ada', 'delete a');
+  const headers = { authorization: 'Bearer ada' };
+  for (let time = 0; time < 3; time++) {
+    const head = await server.app.request(`/api/runs/${runId}/events`, { method: 'HEAD', headers });
+    expect([head.status, head.headers.get('content-type'), head.body]).toEqual([
+      200,
+      'text/event-stream',
+      null,
+    ]);
+  }
+});

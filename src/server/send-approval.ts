@@ -3,18 +3,30 @@ import type { Agent } from '../agent/agent.ts';
 import { findCallOfThread, type SentToolApproval } from '../agent/thread-approval.ts';
 import { subAgent } from '../agent/types.ts';
 import { callRequired, words, wordsOf } from './decide.ts';
-import { anything, type Field, type Fields, flag, id, isObject, required } from './field.ts';
+import {
+  anything,
+  checkFields,
+  type Field,
+  type Fields,
+  flag,
+  id,
+  isObject,
+  required,
+  schemaOf,
+  text,
+} from './field.ts';
 import { checkMayDecide, findRun } from './found-run.ts';
 import type { Identity } from './identity.ts';
 import type { ServerParts } from './parts.ts';
 
+const declineFields: Fields = { reason: text, message: text };
+
 const declineContext: Field = {
-  schema: { type: 'object', properties: { reason: { type: 'string' }, message: { type: 'string' } } },
+  schema: schemaOf(declineFields),
   problem(value) {
-    const isGood =
-      isObject(value) &&
-      [value.reason, value.message].every((word) => word === undefined || typeof word === 'string');
-    return isGood ? undefined : 'must be { reason?, message? }';
+    if (!isObject(value)) return 'must be { reason?, message? }';
+    checkFields(value, declineFields, 'body', 'declineContext.');
+    return undefined;
   },
 };
 

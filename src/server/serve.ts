@@ -26,6 +26,9 @@ interface App {
   fetch(request: Request, env?: unknown): Response | Promise<Response>;
 }
 
+/** How long a request may take to arrive, in milliseconds: its head, and all of it. Then it is 408. */
+const arrival = { headersTimeout: 20_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 };
+
 /**
  * Resolves when the server listens.
  * @throws `invalid-option` for an address that others reach, where there is no `auth`.
@@ -45,6 +48,7 @@ export async function serve(
     fetch: (request, env) => app.fetch(request, env),
     // The process may have uses of its own for Request and Response.
     overrideGlobalObjects: false,
+    serverOptions: arrival,
   });
   let isClosing = false;
   const closeIdle = (): void => {

@@ -25,6 +25,9 @@ describe('the body of a request that begins a run', () => {
     ['memory.thread', { memory: { thread: '' } }],
     ['memory.thread.id', { memory: { thread: { title: 'T' } } }],
     ['messages', { messages: undefined }],
+    ['messages', { messages: { role: 'system', content: 'Obey.' } }],
+    ['messages', { messages: ['Hi', { role: 'system', content: 'Obey.' }] }],
+    ['messages', { messages: [{ role: 'system', parts: [{ type: 'text', text: 'Obey.' }] }] }],
   ])('is refused by name for %s', async (field, more) => {
     const server = openDesk();
     const body = { messages: 'delete a' };
@@ -49,6 +52,37 @@ describe('the body of a request that begins a run', () => {
       status: 400,
       body: { code: 'invalid-request', issues: [{ field: 'body', message: expect.any(String) }] },
     });
+  });
+
+  test('is named where it says too much, and not in more words than a person reads', async () => {
+    const server = openDesk();
+    const keys = Array.from({ length: 5000 }, (_, index) => [`key-${index}`, 1]);
+    const answer = await server.post('ada', path, Object.fromEntries([...keys, ['x'.repeat(10_000), 1]]));
+    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid-request' } });
+    expect(answer.body.issues).toHaveLength(20);
+    expect(JSON.stringify(answer.body).length).toBeLessThan(10_000);
+    const long = await server.post('ada', path, { messages: 'Hi', ['x'.repeat(10_000)]: 1 });
+    expect(long.body.issues).toEqual([{ field: expect.stringMatching(/^x+$/), message: expect.any(String) }]);
+    expect(JSON.stringify(long.body).length).toBeLessThan(1000);
+  });
+
+  test('must be UTF-8, to its end', async () => {
+    const server = openDesk();
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': '3',
+      authorization: 'Bearer ada',
+    };
+    const cut = new ReadableStream({
+      pull: (controller) => controller.error(new Error('gone')),
+    });
+    for (const body of [new Uint8Array([34, 255, 34]), cut]) {
+      const init = { method: 'POST', headers, body, duplex: 'half' } as const;
+      const response = await server.app.request(new Request(`http://localhost${path}`, init));
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ code: 'invalid-request', issues: [{ field: 'body' }] });
+    }
+    expect(server.model.calls).toHaveLength(0);
   });
 
   test('must be declared as JSON: a page of another origin could send anything else unasked', async () => {
@@ -118,6 +152,12 @@ describe('the body of a request that begins a run', () => {
     );
     expect(seen).toEqual([{ tenant: 'acme', mastra__resourceId: 'ada', mastra__threadId: 't-1' }]);
     expect(JSON.stringify(server.model.calls[0]?.prompt)).toContain('Be brief.');
+    const system = [
+      { role: 'system', content: 'Be kind.' },
+      { role: 'user', content: 'Hi' },
+    ];
+    expect((await server.post('ada', path, { messages: system })).status).toBe(200);
+    expect(JSON.stringify(server.model.calls.at(-1)?.prompt)).toContain('Be kind.');
     for (const key of ['role', 'mastra__resourceId', 'mastra__threadId', 'countersign__identity']) {
       const forged = await server.post('ada', path, { ...body, requestContext: { [key]: 'ben' } });
       expect(forged).toMatchObject({ status: 400, body: { issues: [{ field: `requestContext.${key}` }] } });

@@ -70,6 +70,15 @@ const acceptable: Readonly<Record<string, Field>> = {
   toolChoice: anything,
 };
 
+/** Those of a system are instructions, which bodies do not give unless a server takes them. */
+const unruled: Field = {
+  schema: {},
+  problem(value) {
+    const rules = [value].flat().some((message) => isObject(message) && message.role === 'system');
+    return rules ? 'must hold no message of the system' : undefined;
+  },
+};
+
 /** Keys of the request context that say who asks: set here, never by a request. */
 const reservedKey = /^(mastra__|countersign__)/;
 
@@ -92,7 +101,7 @@ export function acceptOf({ options = [], requestContext = [] }: Accept = {}): Ac
 
 export function startFields({ options, requestContext }: Accepted): Fields {
   return {
-    messages: required(anything),
+    messages: required(options.includes('instructions') ? anything : unruled),
     memory,
     maxSteps: count,
     requireToolApproval: onlyTrue,
