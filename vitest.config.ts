@@ -45,6 +45,8 @@ export default defineConfig({
         test: {
           name: 'processes',
           include: ['e2e/*/**/*.test.ts'],
+          // With packages of their own: npm run compat.
+          exclude: ['**/node_modules/**', 'e2e/compat/**'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           // Some of these race processes against leases: alone, after the others.
