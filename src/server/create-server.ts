@@ -7,6 +7,7 @@ import { secureHeaders } from 'hono/secure-headers';
 import { openAPIRouteHandler } from 'hono-openapi';
 import { type Countersign, registryInside } from '../agent/countersign.ts';
 import { refuseOption } from '../agent/refuse-option.ts';
+import { withinCaller } from '../agent/telemetry.ts';
 import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
 import { type Auth, accessBy } from './access.ts';
 import { agentRoutes, countedAs } from './agent-routes.ts';
@@ -127,12 +128,14 @@ export function createServer(config: ServerConfig): CountersignServer {
 /** What happens before a route. Bound to our own paths, so that an app that this one is mounted into keeps its others. */
 function guard(
   app: Hono<ServerEnv>,
-  { auth, cors: allowed }: ServerConfig,
+  { countersign, auth, cors: allowed }: ServerConfig,
   { logger, limits, basePath }: ServerParts,
   state: { readonly isClosing: boolean },
 ): void {
   const rate = rateLimit(limits.requestsPerMinute, () => performance.now());
   const routes = `${basePath}/*`;
+  const { telemetry } = countersign[registryInside];
+  if (telemetry) app.use(routes, (c, next) => withinCaller(telemetry.opentelemetry, c.req.raw.headers, next));
   for (const path of [routes, '/healthz', '/readyz']) {
     app.use(path, requestLog(logger));
     app.use(path, secureHeaders());
