@@ -20,6 +20,7 @@ import { loggerOf, logHeldTools, requestLog, type ServerLogger } from './log.ts'
 import { loopbackOnly } from './loopback.ts';
 import type { Accept, ServerParts } from './parts.ts';
 import { problemResponse } from './problem.ts';
+import { runRoutes } from './run-routes.ts';
 import { acceptOf } from './start-options.ts';
 import { threadRoutes } from './thread-routes.ts';
 
@@ -87,6 +88,7 @@ export function createServer(config: ServerConfig): CountersignServer {
   healthRoutes(app, parts, state);
   agentRoutes(app, parts);
   approvalRoutes(app, parts);
+  runRoutes(app, parts);
   threadRoutes(app, parts);
   const info = { title: 'Countersign', version: '1', description: 'Agents whose sensitive tool calls wait.' };
   const security = auth ? { security: [{ bearer: [] }] } : {};
