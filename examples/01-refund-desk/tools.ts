@@ -36,6 +36,8 @@ export function toolsFor(shop: Shop) {
       inputSchema: z.object({ orderId: z.string(), amount: z.number().positive() }),
       outputSchema: z.object({ refunded: z.number() }),
       requireApproval: ({ amount }) => amount > freeAmount,
+      // Over HTTP customers talk to the desk themselves, and must not approve their own refunds.
+      approver: 'reviewer',
       execute: async ({ orderId, amount }) => {
         const { total } = orderOf(orderId);
         if (amount > total) throw new Error(`The order cost ${total}, less than ${amount}.`);

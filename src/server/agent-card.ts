@@ -16,9 +16,8 @@ export function heldTools({ [subAgent]: core }: Agent): HeldTool[] {
   const { requireToolApproval, toolsets } = core.defaultOptions;
   const named = namedTools(typeof tools === 'function' ? {} : tools, core, toolsets);
   return [...named.values()].flatMap(({ tool: { id, requireApproval, approver = 'owner' } }) => {
-    const always = requireToolApproval === true || requireApproval === true;
-    const depends = typeof requireApproval === 'function' || typeof requireToolApproval === 'function';
-    return always || depends ? [{ toolName: id, held: always ? 'always' : 'depends', approver }] : [];
+    const held = heldBy(requireToolApproval, requireApproval);
+    return held ? [{ toolName: id, held, approver }] : [];
   });
 }
 
@@ -34,6 +33,12 @@ export interface CardTool {
   readonly description: string | undefined;
   readonly held: HeldTool['held'] | 'never';
   readonly approver: HeldTool['approver'] | undefined;
+}
+
+/** What the words of an agent and of a tool come to. */
+export function heldBy(...words: readonly unknown[]): HeldTool['held'] | undefined {
+  if (words.includes(true)) return 'always';
+  return words.some((word) => typeof word === 'function') ? 'depends' : undefined;
 }
 
 export function agentCard(agent: Agent): AgentCard {

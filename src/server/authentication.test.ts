@@ -142,6 +142,25 @@ describe('a server with auth', () => {
     expect([started.status, server.model.calls.length]).toEqual([401, 0]);
   });
 
+  test('counts those whom it does not know by their address, and lets in who is known', async () => {
+    const { app } = openDesk({ server: { limits: { requestsPerMinute: 2 } } });
+    const ask = async (remoteAddress: string | undefined, authorization: string) => {
+      const env = remoteAddress === undefined ? {} : { incoming: { socket: { remoteAddress } } };
+      return app.request('/api/agents', { headers: { authorization } }, env);
+    };
+    const guessed = async (address?: string) => (await ask(address, 'Bearer guess')).status;
+    expect([await guessed('10.0.0.7'), await guessed('10.0.0.7')]).toEqual([401, 401]);
+    const refused = await ask('10.0.0.7', 'Bearer guess');
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([
+      429,
+      expect.stringMatching(/^\d+$/),
+    ]);
+    expect((await ask('10.0.0.7', 'Bearer ada')).status).toBe(200);
+    expect((await ask('10.0.0.7', 'Bearer ada')).status).toBe(200);
+    expect(await guessed('10.0.0.8')).toBe(401);
+    expect([await guessed(), await guessed(), await guessed()]).toEqual([401, 401, 429]);
+  });
+
   test('lets nobody in when it cannot tell who asks, and says no more', async () => {
     for (const authenticate of [
       () => ({ name: 'Ada' }) as never,

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { Agent } from '../agent/agent.ts';
+import { Countersign } from '../agent/countersign.ts';
+import { createTool } from '../agent/create-tool.ts';
 import { InMemoryStore } from '../store/memory.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
 import { storeAround } from '../testing/store-around.ts';
 import { createServer } from './create-server.ts';
 import { openDesk } from './test-support/desk.ts';
@@ -24,6 +29,33 @@ test('held tools are logged at start, with who approves them', () => {
   expect(held).toContainEqual({ agentId: 'desk', toolName: 'delete', held: 'always', approver: 'owner' });
   expect(held).toContainEqual({ agentId: 'desk', toolName: 'pay', held: 'always', approver: 'reviewer' });
   expect(JSON.stringify(held)).not.toContain('look');
+});
+
+test('so are those of agents below, and what is only known when a request comes', () => {
+  const model = scriptedModel([]);
+  const inputSchema = z.object({});
+  const pay = createTool({ id: 'pay', inputSchema, requireApproval: () => true, approver: 'reviewer' });
+  const money = new Agent({ id: 'money', model, tools: { pay } });
+  const clerk = new Agent({ id: 'clerk', model, agents: { money }, tools: () => ({}) });
+  const boss = new Agent({
+    id: 'boss',
+    model,
+    agents: { clerk },
+    defaultOptions: { requireToolApproval: true },
+  });
+  const open = new Agent({ id: 'open', model, agents: () => ({ money }) });
+  const lines: unknown[] = [];
+  const note = (facts: object, message: string) => lines.push([message, facts]);
+  createServer({
+    countersign: new Countersign({ agents: { boss, open } }) as Countersign,
+    logger: { info: note, warn: note, error: note },
+  });
+  expect(lines).toEqual([
+    ['delegations are held, and what agents below call', { agentId: 'boss', held: 'always' }],
+    ['further tools are chosen for each request', { agentId: 'clerk' }],
+    ['held tool', { agentId: 'money', toolName: 'pay', held: 'depends', approver: 'reviewer' }],
+    ['further agents are chosen for each request', { agentId: 'open' }],
+  ]);
 });
 
 test('requests are logged without anything that was said in them', async () => {

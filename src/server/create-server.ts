@@ -17,7 +17,7 @@ import { healthRoutes } from './health-routes.ts';
 import { checkedIdentity } from './identity.ts';
 import { limitsOf, places, rateLimit, type ServerLimits } from './limits.ts';
 import { loggerOf, logHeldTools, requestLog, type ServerLogger } from './log.ts';
-import { loopbackOnly } from './loopback.ts';
+import { loopbackOnly, peerOf } from './loopback.ts';
 import type { Accept, ServerParts } from './parts.ts';
 import { problemResponse } from './problem.ts';
 import { runRoutes } from './run-routes.ts';
@@ -139,6 +139,8 @@ function guard(
   state: { readonly isClosing: boolean },
 ): void {
   const rate = rateLimit(limits.requestsPerMinute, () => performance.now());
+  // Apart, so that who is known is let in whatever others at the same address try.
+  const failures = rateLimit(limits.requestsPerMinute, () => performance.now());
   const routes = `${basePath}/*`;
   const { telemetry } = countersign[registryInside];
   if (telemetry) app.use(routes, (c, next) => withinCaller(telemetry.opentelemetry, c.req.raw.headers, next));
@@ -163,6 +165,7 @@ function guard(
     if (auth) {
       const identity = checkedIdentity(await auth.authenticate(c.req.raw));
       if (identity === undefined) {
+        failures.take(peerOf(c) ?? '');
         throw new CountersignError('unauthenticated', 'It is not known who you are.', {
           expected: 'what this server authenticates by, for instance authorization: Bearer <token>',
         });

@@ -20,6 +20,17 @@ test('so many at once, and so many a minute, for each', () => {
   expect(() => rate.take('ada')).toThrow(tooMany);
 });
 
+test('only so many are remembered, and who asked least recently is forgotten', () => {
+  const rate = rateLimit(1, () => 0);
+  for (const key of ['early', 'late']) rate.take(key);
+  for (let other = 0; other < 9_998; other++) rate.take(String(other));
+  expect(() => rate.take('early')).toThrow(tooMany);
+  rate.take('one more');
+  rate.take('early');
+  expect(() => rate.take('late')).not.toThrow();
+  expect(() => rate.take('9997')).toThrow(tooMany);
+});
+
 test('a place is given back once', () => {
   const { take } = places(1);
   const leave = take('ada');

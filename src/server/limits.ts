@@ -8,7 +8,10 @@ export interface ServerLimits {
   readonly maxSteps?: number | undefined;
   /** Streams that are open at the same time, for each identity. Default 20. */
   readonly streams?: number | undefined;
-  /** Requests a minute, for each identity; as many may come at once. Default 600. */
+  /**
+   * Requests a minute, for each identity; as many may come at once. Default 600. Those of nobody, which are refused, are
+   * counted for each address, or together where the platform tells none.
+   */
   readonly requestsPerMinute?: number | undefined;
 }
 
@@ -35,7 +38,7 @@ export function limitsOf(given: ServerLimits = {}): SetLimits {
   return { ...defaultLimits, ...Object.fromEntries(set) };
 }
 
-/** Beyond this many keys, those that have been idle long enough are forgotten. */
+/** Beyond this many keys, the one that asked least recently is forgotten. */
 const rememberedKeys = 10_000;
 
 /** Lets a key pass so many times a minute, and as often at once when it has been idle for long. */
@@ -52,9 +55,9 @@ export function rateLimit(perMinute: number, now: () => number) {
       if (used + 1 > perMinute) {
         throw tooMany('requests a minute', perMinute, Math.ceil(((used + 1 - perMinute) / perMinute) * 60));
       }
+      spent.delete(key);
       spent.set(key, { used: used + 1, at: time });
-      if (spent.size <= rememberedKeys) return;
-      for (const [other, state] of spent) if (usedAt(state, time) === 0) spent.delete(other);
+      if (spent.size > rememberedKeys) spent.delete(spent.keys().next().value as string);
     },
   };
 }

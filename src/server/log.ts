@@ -4,7 +4,7 @@ import { routePath } from 'hono/route';
 import { pino } from 'pino';
 import type { Agent } from '../agent/agent.ts';
 import { subAgent } from '../agent/types.ts';
-import { heldTools } from './agent-card.ts';
+import { heldBy, heldTools } from './agent-card.ts';
 import type { ServerEnv } from './env.ts';
 
 /** A pino logger, or anything that takes `(facts, message)`. */
@@ -39,13 +39,19 @@ export function requestLog(logger: ServerLogger): MiddlewareHandler<ServerEnv> {
   };
 }
 
-/** Says at start which tools are held, and who may approve them. */
+/** Says at start which tools are held, and who may approve them. @param agents with all below them. */
 export function logHeldTools(agents: Iterable<Agent>, logger: ServerLogger): void {
   for (const agent of agents) {
     const agentId = agent.id;
+    const { config, defaultOptions } = agent[subAgent];
     for (const tool of heldTools(agent)) logger.info({ agentId, ...tool }, 'held tool');
-    if (typeof agent[subAgent].config.tools === 'function') {
-      logger.info({ agentId }, 'further tools are chosen for each request');
+    const held = heldBy(defaultOptions.requireToolApproval);
+    if (held && config.agents)
+      logger.info({ agentId, held }, 'delegations are held, and what agents below call');
+    for (const what of ['tools', 'agents'] as const) {
+      if (typeof config[what] === 'function') {
+        logger.info({ agentId }, `further ${what} are chosen for each request`);
+      }
     }
   }
 }

@@ -26,8 +26,8 @@ export function loopbackOnly(): MiddlewareHandler<ServerEnv> {
       ...(host === undefined ? [] : [hostnameOf(`http://${host}`)]),
     ];
     const origins = origin === undefined ? [] : [hostnameOf(origin)];
-    const addresses = peerOf(c);
-    if (![...hosts, ...origins, ...addresses].every(isLoopback)) {
+    const peer = peerOf(c);
+    if (![...hosts, ...origins, ...(peer === undefined ? [] : [peer])].every(isLoopback)) {
       throw new CountersignError('forbidden', 'This server has no auth, so it serves its own machine only.', {
         expected: 'a Host and an Origin of this machine (localhost, 127.0.0.1, [::1])',
         todo: 'Give createServer an auth.',
@@ -43,8 +43,7 @@ function hostnameOf(url: string): string {
 }
 
 /** The address that a request comes from, where the platform tells it (Node). */
-function peerOf(c: Context<ServerEnv>): string[] {
+export function peerOf(c: Context<ServerEnv>): string | undefined {
   const env = c.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined;
-  const address = env?.incoming?.socket?.remoteAddress;
-  return address === undefined ? [] : [address];
+  return env?.incoming?.socket?.remoteAddress;
 }

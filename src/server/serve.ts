@@ -9,6 +9,13 @@ export interface ServeOptions {
   readonly port?: number | undefined;
   /** The address to listen at. Default '127.0.0.1'. Others need an `auth`. */
   readonly hostname?: string | undefined;
+  /**
+   * Signals at which the server closes, for instance `['SIGTERM', 'SIGINT']`. Then the process ends by the signal, as it would
+   * have without this (unless you listen to it, too); a second signal ends it at once. Default: none.
+   */
+  readonly closeOn?: readonly ('SIGHUP' | 'SIGINT' | 'SIGTERM')[] | undefined;
+  /** For how many milliseconds a signal lets go on what is open. Default 10,000. */
+  readonly within?: number | undefined;
 }
 
 export interface RunningServer {
@@ -35,7 +42,7 @@ const arrival = { headersTimeout: 20_000, requestTimeout: 60_000, connectionsChe
  */
 export async function serve(
   given: App | CountersignServer | ServerConfig,
-  { port = 4111, hostname = '127.0.0.1' }: ServeOptions = {},
+  { port = 4111, hostname = '127.0.0.1', closeOn = [], within: patience }: ServeOptions = {},
 ): Promise<RunningServer> {
   const app: App & Partial<CountersignServer> = 'fetch' in given ? given : createServer(given);
   if (app[serverInside]?.isLoopbackOnly && !isLoopback(hostname)) {
@@ -62,10 +69,21 @@ export async function serve(
   });
   const bound = (server.address() as AddressInfo).port;
   const name = hostname.includes(':') ? `[${hostname}]` : hostname;
-  return {
+  const onSignal = (signal: NodeJS.Signals): void => {
+    stopListening();
+    void running.close({ within: patience }).finally(() => {
+      // Whoever else listens was told, and ends the process when it has done its own.
+      if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+    });
+  };
+  const stopListening = (): void => {
+    for (const signal of closeOn) process.removeListener(signal, onSignal);
+  };
+  const running: RunningServer = {
     url: `http://${name}:${bound}`,
     port: bound,
     async close({ within = 10_000 } = {}) {
+      stopListening();
       const until = performance.now() + within;
       isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -81,4 +99,6 @@ export async function serve(
       await closed;
     },
   };
+  for (const signal of closeOn) process.on(signal, onSignal);
+  return running;
 }
