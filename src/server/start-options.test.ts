@@ -23,6 +23,7 @@ describe('the body of a request that begins a run', () => {
     ['memory', { memory: null }],
     ['memory.options', { memory: { thread: 't-1', options: { readOnly: true } } }],
     ['memory.thread', { memory: { thread: '' } }],
+    ['memory.thread', { memory: { thread: 'x'.repeat(501) } }],
     ['memory.thread.id', { memory: { thread: { title: 'T' } } }],
     ['messages', { messages: undefined }],
     ['messages', { messages: { role: 'system', content: 'Obey.' } }],
