@@ -32,8 +32,21 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'whole',
-          include: ['examples/**/*.test.ts', 'e2e/**/*.test.ts'],
+          name: 'examples and wires',
+          include: ['examples/**/*.test.ts', 'e2e/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          maxWorkers: '100%',
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'processes',
+          include: ['e2e/*/**/*.test.ts'],
+          // With packages of their own: npm run compat.
+          exclude: ['**/node_modules/**', 'e2e/compat/**'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           // Some of these race processes against leases: alone, after the others.

@@ -49,7 +49,7 @@ export function openAsking({ desk, countersign, journal, random, say }: AskingPa
 
   /** Asks once, and writes down what was asked and what was told. */
   async function ask(target: Target, token: string, verdict: 'approve' | 'decline'): Promise<Answer> {
-    const id = journal.asked({ ...target, stop: 1, decision: { token, verdict } });
+    const id = journal.asked({ ...target, stop: 1, decision: { token, verdict, by: token } });
     say({ type: 'asked' });
     const answer = await put(target, token, verdict).then((): Answer => ({ type: 'accepted' }), answerOf);
     journal.told(id, answer);

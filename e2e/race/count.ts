@@ -17,6 +17,8 @@ export interface RaceFacts {
   readonly runs: ReadonlyMap<string, RunEnd>;
   /** The calls that each run has. */
   callIdsOf(runId: string): readonly string[];
+  /** The arguments that a person saw of a call, as JSON. */
+  shownOf(runId: string, toolCallId: string): string | undefined;
   readonly effects: readonly Effect[];
   readonly history: readonly HistoryEntry[];
   readonly ending: Ending;
@@ -40,7 +42,7 @@ export interface RaceCount {
   readonly unknown: number;
 }
 
-export function countRace({ runs, callIdsOf, effects, history, ending }: RaceFacts): RaceCount {
+export function countRace({ runs, callIdsOf, shownOf, effects, history, ending }: RaceFacts): RaceCount {
   const problems: string[] = [];
   const counts = {
     doubles: 0,
@@ -54,8 +56,7 @@ export function countRace({ runs, callIdsOf, effects, history, ending }: RaceFac
   for (const { runId, toolCallId, args } of effects) {
     if (!runs.has(runId) || !callIdsOf(runId).includes(toolCallId))
       problems.push(`${runId}/${toolCallId}: a row of nobody`);
-    else if (args !== JSON.stringify({ order: toolCallId }))
-      problems.push(`${runId}/${toolCallId}: ran with ${args}`);
+    else if (args !== shownOf(runId, toolCallId)) problems.push(`${runId}/${toolCallId}: ran with ${args}`);
   }
   for (const [runId, end] of runs) {
     if (end.kind !== 'ended') problems.push(`${runId}: is ${end.kind}, not ended`);
@@ -76,8 +77,20 @@ export function countRace({ runs, callIdsOf, effects, history, ending }: RaceFac
   for (const { runId, toolCallId } of ending.undecided)
     problems.push(`${runId}/${toolCallId}: nobody decided it`);
   const records = [...runs.values()].flatMap((end) => end.records.filter(({ stop }) => stop === 1));
-  problems.push(...checkHistory(history, records));
+  problems.push(...checkHistory(history, records), ...wrongPeople(history, records));
   return { problems, ...counts, ...answersIn(history) };
+}
+
+/** Decisions that are recorded as taken by somebody who did not ask for them. */
+function wrongPeople(history: readonly HistoryEntry[], records: readonly DecisionRecord[]): string[] {
+  const askedBy = new Map(
+    history.flatMap((entry) =>
+      entry.kind === 'asked' && entry.decision ? [[entry.decision.token, entry.decision.by]] : [],
+    ),
+  );
+  return records
+    .filter(({ decisionId = '', by }) => askedBy.has(decisionId) && askedBy.get(decisionId) !== by?.id)
+    .map(({ runId, toolCallId, by }) => `${runId}/${toolCallId}: is recorded as decided by ${by?.id}`);
 }
 
 /** One decision, and as many rows as it and what followed allow. */
@@ -103,7 +116,8 @@ function callProblems(
         ...(rows > 0 ? [`was declined, and ran ${rows} times`] : []),
         ...(state === 'declined' ? [] : [`was declined, and is recorded as ${state}`]),
       ];
-    case 'approve': {
+    case 'approve':
+    case 'resume': {
       counts.approved++;
       const resolution = records.findLast(({ verdict }) => verdict === 'resolve')?.resolution;
       if (resolution === undefined) {

@@ -15,7 +15,7 @@ export interface Asked {
   readonly toolCallId: string;
   readonly stop: number;
   /** What is asked for; left out when somebody only looks. */
-  readonly decision?: { readonly token: string; readonly verdict: string };
+  readonly decision?: { readonly token: string; readonly verdict: string; readonly by?: string };
 }
 
 export type Answer =

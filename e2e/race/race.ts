@@ -69,7 +69,8 @@ export async function race(options: RaceOptions): Promise<RaceResult> {
       ),
     );
     const history = readJournal(paths.journal);
-    const count = countRace({ runs, callIdsOf, effects: effects.all(), history, ending });
+    const shownOf = (_runId: string, toolCallId: string): string => JSON.stringify({ order: toolCallId });
+    const count = countRace({ runs, callIdsOf, shownOf, effects: effects.all(), history, ending });
     return {
       ...count,
       problems: [...count.problems, ...crew.problems],

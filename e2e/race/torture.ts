@@ -1,11 +1,13 @@
 /**
- * The long forms: races with 1,000 runs on every database, PostgreSQL in trouble, and the crash matrix with real
- * processes. Prints counts, and exits with 1 when a promise was broken. `npm run torture -- race` runs one part.
+ * The long forms: races with 1,000 runs on every database, PostgreSQL in trouble, a load over HTTP, and the crash
+ * matrix with real processes. Prints counts, and exits with 1 when a promise was broken. `npm run torture -- race` runs one part.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts';
+import { load } from '../http/load.ts';
+import { loadText } from '../http/report.ts';
 import { databases, temporaryFolder } from './places.ts';
 import { race } from './race.ts';
 import { raceText } from './report.ts';
@@ -78,6 +80,34 @@ const troubles: readonly Part[] = (
   },
 }));
 
+const loads: readonly Part[] = (
+  [
+    ['postgres', 5],
+    ['sqlite', 3],
+  ] as const
+).map(([name, servers]) => ({
+  name: `load-${name}`,
+  async run(seed) {
+    const { folder, remove } = temporaryFolder();
+    try {
+      const database = databases.find((one) => one.name === name);
+      if (database === undefined) return [`There is no database "${name}".`];
+      const chats = Number(process.env.LOAD_CHATS ?? 1000);
+      const result = await load({
+        place: await database.create(folder, postgresUrl),
+        folder,
+        chats,
+        servers,
+        seed,
+      });
+      console.log(loadText(`load on ${name}, ${servers} servers, seed ${seed}`, result, 0));
+      return result.problems;
+    } finally {
+      remove();
+    }
+  },
+}));
+
 /** Prints each kind of warning once: a race in trouble has many. */
 function warnOnce(): (message: string) => void {
   const seen = new Set<string>();
@@ -101,7 +131,7 @@ async function crashParts(): Promise<Part[]> {
 }
 
 const chosen = process.argv.slice(2);
-const parts = [...races, ...troubles, ...(await crashParts())].filter(
+const parts = [...races, ...troubles, ...loads, ...(await crashParts())].filter(
   ({ name }) => chosen.length === 0 || chosen.some((start) => name.startsWith(start)),
 );
 const seed = Number(process.env.RACE_SEED ?? Date.now() % 1_000_000);

@@ -29,14 +29,8 @@ export async function codeOf(
   options: StoredOptions,
   leg: FromCaller,
 ): Promise<Code> {
-  const { instructions, tools, agents, model, hooks, workspace } = agent.config;
+  const { instructions, model, hooks, workspace } = agent.config;
   const { defaultOptions } = agent;
-  const named = namedTools(await recordOf(tools, context()), agent, {
-    ...defaultOptions.toolsets,
-    ...leg.toolsets,
-  });
-  const delegation = { ...defaultOptions.delegation, ...leg.delegation };
-  const below = await recordOf(agents, context());
   let bailed = false;
   const bail = (): void => {
     bailed = true;
@@ -45,15 +39,41 @@ export async function codeOf(
     model: agent.model(
       leg.model ?? options.model ?? defaultOptions.model ?? (await resolve(model, context())),
     ),
-    tools: withDelegations(named, delegationTools(below, agent, delegation, leg.hooks, bail), agent),
+    tools: await toolsOf(agent, context, leg, bail),
     instructions:
       options.instructions ??
       (instructions === undefined ? undefined : await resolve(instructions, context())),
     options,
-    shouldStop: withBail(stopperOf(leg.stopWhen ?? defaultOptions.stopWhen), delegation, () => bailed),
+    shouldStop: withBail(
+      stopperOf(leg.stopWhen ?? defaultOptions.stopWhen),
+      delegationOf(agent, leg),
+      () => bailed,
+    ),
     hooks: [hooks, defaultOptions.hooks, leg.hooks].filter((one): one is ToolHooks => !!one),
     workspace,
   };
+}
+
+/** All tools of a leg, by name: its agent's own, those of toolsets, and those by which it delegates. */
+export async function toolsOf(
+  agent: AgentCore,
+  context: () => RequestContext,
+  leg: FromCaller,
+  bail?: () => void,
+): Promise<Map<string, NamedTool>> {
+  const { tools, agents } = agent.config;
+  const toolsets = { ...agent.defaultOptions.toolsets, ...leg.toolsets };
+  const own = namedTools(await recordOf(tools, context()), agent, toolsets);
+  const below = await recordOf(agents, context());
+  return withDelegations(
+    own,
+    delegationTools(below, agent, delegationOf(agent, leg), leg.hooks, bail),
+    agent,
+  );
+}
+
+function delegationOf({ defaultOptions }: AgentCore, { delegation }: FromCaller): DelegationOptions {
+  return { ...defaultOptions.delegation, ...delegation };
 }
 
 /**

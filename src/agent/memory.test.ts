@@ -397,6 +397,24 @@ describe('options', () => {
     );
   });
 
+  test.each([
+    'createThread',
+    'saveMessages',
+    'recall',
+    'listThreads',
+    'getThreadById',
+    'deleteThread',
+  ] as const)('%s refuses what it does not know, and what is no object', async (method) => {
+    const kept = new Memory({ storage: new InMemoryStore() });
+    const ask = (options: unknown) =>
+      (kept[method] as (options: never) => Promise<unknown>)(options as never);
+    await expect(ask({ resourceId: 'ada', threadIt: 't' })).rejects.toMatchObject({
+      code: 'invalid-option',
+      message: expect.stringContaining(`There is no option "threadIt" of ${method}.`),
+    });
+    await expect(ask('t')).rejects.toMatchObject({ code: 'invalid-option' });
+  });
+
   test('of a run are checked too', async () => {
     const { agent } = desk({ memory: new Memory() });
     const options = { memory: { ...memory, options: { lastMessages: -1 } } };

@@ -94,6 +94,7 @@ export class Memory {
     readonly title?: string | undefined;
     readonly metadata?: Record<string, unknown> | undefined;
   }): Promise<Thread> {
+    checkKeys(options, { ...idKeys, title: true, metadata: true }, 'createThread');
     const { threadId = crypto.randomUUID(), resourceId } = options;
     checkIds({ threadId, resourceId });
     const { threads } = this.#places();
@@ -106,6 +107,7 @@ export class Memory {
     readonly resourceId: string;
     readonly messages: SavedMessage | readonly SavedMessage[];
   }): Promise<{ messages: UIMessage[] }> {
+    checkKeys(options, { ...idKeys, messages: true }, 'saveMessages');
     const { threadId, resourceId } = options;
     checkIds({ threadId, resourceId });
     const messages = uiMessagesOf(options.messages);
@@ -130,6 +132,7 @@ export class Memory {
   async recall(
     options: ConversationIds & { /** The newest so many. */ readonly last?: number | undefined },
   ): Promise<{ messages: UIMessage[] }> {
+    checkKeys(options, { ...idKeys, last: true }, 'recall');
     const { threadId, resourceId, last } = options;
     checkIds({ threadId, resourceId });
     if (last !== undefined && (!Number.isInteger(last) || last < 1))
@@ -150,6 +153,7 @@ export class Memory {
     readonly page?: number | undefined;
     readonly cursor?: string | undefined;
   }): Promise<ThreadList> {
+    checkKeys(options, { resourceId: true, perPage: true, page: true, cursor: true }, 'listThreads');
     const { resourceId, perPage = 100, page = 0, cursor } = options;
     checkIds({ resourceId });
     checkPage({ perPage, page });
@@ -161,6 +165,7 @@ export class Memory {
 
   /** @throws `thread-not-found`. */
   async getThreadById(options: ConversationIds): Promise<Thread> {
+    checkKeys(options, idKeys, 'getThreadById');
     const { threadId, resourceId } = options;
     checkIds({ threadId, resourceId });
     return threadFrom(await ownThread(this.#places().threads, options));
@@ -171,6 +176,7 @@ export class Memory {
    * another process, are still awaited.
    */
   async deleteThread(options: ConversationIds): Promise<{ deleted: true; cancelledRuns: string[] }> {
+    checkKeys(options, idKeys, 'deleteThread');
     const { threadId, resourceId } = options;
     checkIds({ threadId, resourceId });
     const { threads } = this.#places();
@@ -238,6 +244,8 @@ function checkIds(ids: Readonly<Record<string, unknown>>): void {
     if (!isId(id)) refuseOption(name, expectedId);
   }
 }
+
+const idKeys = { threadId: true, resourceId: true } as const satisfies KeysOf<ConversationIds>;
 
 const memoryOptionKeys = {
   lastMessages: true,

@@ -53,7 +53,7 @@ function named(run: Run, toolName: string, args: Json = {}): Run {
   return { ...run, calls: new Map(calls) };
 }
 
-const resumables = (...runs: Run[]): readonly Resumable[] => resumableIn(runs, 'agent-1', [user]);
+const resumables = (...runs: Run[]): readonly Resumable[] => resumableIn(runs, 'agent-1', [user], []);
 
 describe('what a turn may answer', () => {
   test('is each suspended call whose tool allows it, by its run, its id and its stop', () => {
@@ -74,10 +74,10 @@ describe('what a turn may answer', () => {
 
   test('is nothing of other agents, and nothing where no user opens the turn', () => {
     const run = waiting(['c1']);
-    expect(resumableIn([run], 'another', [user])).toEqual([]);
-    expect(resumableIn([run], 'agent-1', [])).toEqual([]);
-    expect(resumableIn([run], 'agent-1', [user, { role: 'assistant', content: 'Rome?' }])).toEqual([]);
-    expect(resumableIn([run], 'agent-1', [user, { role: 'tool', content: [] }])).toEqual([]);
+    expect(resumableIn([run], 'another', [user], [])).toEqual([]);
+    expect(resumableIn([run], 'agent-1', [], [])).toEqual([]);
+    expect(resumableIn([run], 'agent-1', [user, { role: 'assistant', content: 'Rome?' }], [])).toEqual([]);
+    expect(resumableIn([run], 'agent-1', [user, { role: 'tool', content: [] }], [])).toEqual([]);
   });
 });
 
@@ -174,26 +174,35 @@ describe('an extra tool', () => {
   });
 });
 
-test('a tool of the agent that has the name of an extra tool is an error that says so', async () => {
+test('a tool that came with a new release and has the name of an extra tool of an open run is an error that says so', async () => {
   const ask = createTool({
     id: 'ask',
-    inputSchema: z.object({}),
+    inputSchema: z.object({ isHeld: z.boolean().optional() }),
     resumeSchema: z.object({ city: z.string() }),
+    requireApproval: ({ isHeld }) => isHeld === true,
     execute: async (_input, { agent }) => agent.suspend({ question: 'Which?' }),
   });
   const other = createTool({ id: 'resume-ask', inputSchema: z.object({}), execute: async () => 'mine' });
+  let isNewer = false;
   const agent = new Agent({
     id: 'desk',
-    model: scriptedModel([{ calls: [{ toolName: 'ask' }] }, 'Fine.']),
-    tools: { ask, other },
+    model: scriptedModel([
+      { calls: [{ toolName: 'ask' }] },
+      { calls: [{ toolName: 'ask', args: { isHeld: true } }] },
+      'Fine.',
+    ]),
+    tools: () => (isNewer ? { ask, other } : { ask }),
     memory: new Memory(),
   });
   new Countersign({ agents: { agent }, storage: new InMemoryStore(), warn: () => {} });
   const memory = { thread: 'thread', resource: 'user' };
   await agent.generate('The weather?', { memory });
-  await expect(agent.generate('Rome.', { memory, autoResumeSuspendedTools: true })).rejects.toMatchObject({
+  const { runId } = await agent.generate('Rome.', { memory, autoResumeSuspendedTools: true });
+  isNewer = true;
+  await expect(agent.declineToolCallGenerate({ runId })).rejects.toMatchObject({
     code: 'invalid-tool',
     details: { toolName: 'resume-ask' },
   });
-  expect((await agent.generate('Rome.', { memory })).text).toBe('Fine.');
+  isNewer = false;
+  expect((await agent.declineToolCallGenerate({ runId })).text).toBe('Fine.');
 });

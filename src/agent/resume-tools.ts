@@ -16,14 +16,16 @@ import type { AgentCore } from './types.ts';
 /**
  * The calls that the turn may answer: suspended ones of the agent's open runs, as their tools allow it, where a
  * message of the user opens the turn.
+ * @param taken the names of the tools that the turn has anyhow.
  */
 export function resumableIn(
   open: readonly Run[],
   agentId: string,
   messages: readonly Message[],
+  taken: Iterable<string>,
 ): readonly Resumable[] {
   if (messages.at(-1)?.role !== 'user') return [];
-  const names = new Set<string>();
+  const names = new Set(taken);
   return open
     .filter(({ started }) => started.agentId === agentId)
     .flatMap((run) => waitingCalls(run).map(({ id, call }) => ({ runId: run.started.runId, id, call })))

@@ -35,6 +35,12 @@ test('threads and messages are read by those whose they are, and by reviewers', 
   const before = await desk.get('ada', `${threads}/t-1/messages?perPage=3&page=1`);
   expect(before.body).toMatchObject({ messages: [body.messages[0]], hasMore: false, page: 1 });
   expect((await desk.get('ada', `${threads}/t-1/messages?page=9`)).body.messages).toEqual([]);
+  const named = `${threads}/t-1/messages?perPage=1&resourceId`;
+  expect((await desk.get('rita', `${named}=ada`)).body).toEqual(newest.body);
+  expect(await desk.get('rita', `${named}=ben`)).toMatchObject({
+    status: 404,
+    body: { code: 'thread-not-found' },
+  });
   expect((await desk.get('rita', `${threads}?resourceId=ada`)).body.total).toBe(1);
   expect(await desk.get('rita', threads)).toMatchObject({ status: 400, body: { code: 'invalid-request' } });
 });

@@ -15,7 +15,7 @@ import type { ServerParts } from './parts.ts';
 import { pageFields, pageOf } from './suspended-runs.ts';
 
 const threadFields: Fields = { agentId: id };
-const messageFields: Fields = { ...threadFields, perPage: digits, page: digits };
+const messageFields: Fields = { ...threadFields, resourceId: id, perPage: digits, page: digits };
 const listFields: Fields = { ...threadFields, resourceId: id, ...pageFields };
 
 /** Where threads are, and what reads them. */
@@ -41,12 +41,17 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
     return { memory, store: memory[memoryInside].placesFor(worker).threads };
   };
 
-  /** @throws `thread-not-found`, the same for one that is not there and one of somebody else. */
-  const found = async (identity: Identity | undefined, threadId: string, agentId: string | undefined) => {
+  /** @throws `thread-not-found`, the same for one that is not there, of somebody else, and of another resource than asked. */
+  const found = async (
+    identity: Identity | undefined,
+    threadId: string,
+    { agentId, resourceId }: Readonly<Record<string, string>>,
+  ) => {
     const { memory, store } = await threadsOf(agentId);
     const row = await store.get(threadId);
     const facts = { threadId, resourceId: row?.resourceId, ...(agentId ? { agentId } : {}) };
-    if (row === undefined || !(await access.mayRead(identity, facts))) throw threadNotFound(threadId);
+    const isMeant = row !== undefined && [undefined, row.resourceId].includes(resourceId);
+    if (!isMeant || !(await access.mayRead(identity, facts))) throw threadNotFound(threadId);
     return { memory, ids: { threadId, resourceId: row.resourceId } };
   };
 
@@ -83,8 +88,11 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
     `${at}/:threadId`,
     described({ summary: 'A thread', tag: 'memory', path, query: threadFields }),
     async (c) => {
-      const { agentId } = queryOf(c, threadFields);
-      const { memory, ids } = await found(c.get('identity'), c.req.param('threadId'), agentId);
+      const { memory, ids } = await found(
+        c.get('identity'),
+        c.req.param('threadId'),
+        queryOf(c, threadFields),
+      );
       return c.json(await memory.getThreadById(ids));
     },
   );
@@ -99,7 +107,7 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
     async (c) => {
       const query = queryOf(c, messageFields);
       const { page = 0, perPage = 100 } = pageOf(query);
-      const { memory, ids } = await found(c.get('identity'), c.req.param('threadId'), query.agentId);
+      const { memory, ids } = await found(c.get('identity'), c.req.param('threadId'), query);
       const end = page * perPage;
       // One more than asked for tells whether there are more.
       const { messages } = await memory.recall({ ...ids, last: end + perPage + 1 });

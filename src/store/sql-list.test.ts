@@ -61,15 +61,12 @@ describe('the plan of the list', () => {
     [{}, 'suspended_since (suspended_since>?)'],
     [{ agentId }, 'suspended_since_agent_id (agent_id=? AND suspended_since>?)'],
     [{ resourceId }, 'suspended_since_resource_id (resource_id=? AND suspended_since>?)'],
-    [{ threadId }, 'suspended_since_thread_id (thread_id=? AND suspended_since>?)'],
     [
       { agentId, resourceId },
       'suspended_since_agent_id_resource_id (agent_id=? AND resource_id=? AND suspended_since>?)',
     ],
-    [{ agentId, threadId }, 'suspended_since_thread_id (thread_id=? AND suspended_since>?)'],
-    [{ agentId, threadId, resourceId }, 'suspended_since_thread_id (thread_id=? AND suspended_since>?)'],
     [
-      { status: 'interrupted', agentId, threadId, resourceId },
+      { status: 'interrupted', agentId, resourceId },
       'interrupted_since_agent_id (agent_id=? AND interrupted_since>?)',
     ],
     [{ status: 'stalled' }, 'stalled_since (stalled_since>?)'],
@@ -86,13 +83,26 @@ describe('the plan of the list', () => {
       expect(plan).not.toMatch(/SCAN (countersign_|(c|asked|paused)\b)|TEMP B-TREE/);
     }
   });
-  test.each([{}, { agentId }, { threadId }, { resourceId }])(
-    'all of %o takes an index for each status',
-    (query) => {
-      for (const plan of plansOf({ status: 'all', limit: 1, ...query })) {
-        expect(plan.match(/SEARCH countersign_heads USING/g)).toHaveLength(4);
-        expect(plan).not.toMatch(/SCAN (countersign_|(c|asked|paused)\b)/);
-      }
-    },
-  );
+
+  test.each<Partial<ListQuery>>([
+    { threadId },
+    { agentId, threadId, resourceId },
+    { status: 'interrupted', threadId },
+    { status: 'running', threadId },
+    { status: 'all', threadId, agentId },
+  ])('%o takes the index of the thread', (query) => {
+    for (const plan of plansOf({ status: 'suspended', limit: 1, ...query })) {
+      expect(plan.match(/SEARCH countersign_heads USING.*/g)).toEqual([
+        'SEARCH countersign_heads USING INDEX countersign_heads_thread_id (thread_id=?)',
+      ]);
+      expect(plan).not.toMatch(/SCAN (countersign_|(c|asked|paused)\b)/);
+    }
+  });
+
+  test.each([{}, { agentId }, { resourceId }])('all of %o takes an index for each status', (query) => {
+    for (const plan of plansOf({ status: 'all', limit: 1, ...query })) {
+      expect(plan.match(/SEARCH countersign_heads USING/g)).toHaveLength(4);
+      expect(plan).not.toMatch(/SCAN (countersign_|(c|asked|paused)\b)/);
+    }
+  });
 });

@@ -118,11 +118,38 @@ function callJoins(kinds: string, lookup: Lookup): string {
 
 /** The first places of each branch: enough of them, whichever branch the page comes from. */
 function foundQuery(query: ListQuery, start: Position | undefined, limit: number): Query {
+  if (query.threadId !== undefined) return threadQuery(query, start, limit);
   const branches = branchesOf[query.status].map((branch) => branchQuery(branch, query, start, limit));
   const sql = branches.map((branch, index) =>
     branches.length === 1 ? branch.sql : `SELECT * FROM (${branch.sql}) AS part${index}`,
   );
   return { sql: sql.join(' UNION ALL '), params: branches.flatMap((branch) => branch.params) };
+}
+
+/** Since when a run is listed under each status. */
+const sinceOf: Readonly<Record<ListStatus, string>> = {
+  suspended: 'suspended_since',
+  interrupted: 'interrupted_since',
+  stalled: 'stalled_since',
+  running: 'running_since',
+  all: `CASE
+        WHEN suspended_since >= coalesce(interrupted_since, suspended_since)
+          AND suspended_since >= coalesce(stalled_since, suspended_since) THEN suspended_since
+        WHEN interrupted_since >= coalesce(stalled_since, interrupted_since) THEN interrupted_since
+        ELSE coalesce(stalled_since, running_since) END`,
+};
+
+/** The open runs of one conversation are few: all are looked at, whatever they do. */
+function threadQuery(query: ListQuery, start: Position | undefined, limit: number): Query {
+  const conditions = [...filtersOf(query, []), ...rangeOf(query, 'since', start)];
+  return {
+    sql: `SELECT run_id, since FROM
+      (SELECT run_id, agent_id, resource_id, ${sinceOf[query.status]} AS since
+        FROM countersign_heads WHERE thread_id = ?) AS of_thread
+      WHERE since IS NOT NULL${conditions.map(({ sql }) => ` AND ${sql}`).join('')}
+      ORDER BY since DESC, run_id LIMIT ?`,
+    params: [query.threadId as string, ...conditions.flatMap(({ params }) => params), limit],
+  };
 }
 
 /** Only the columns that the index has: what is passed over by an offset or counted is never looked up. */
@@ -132,7 +159,8 @@ function branchQuery(
   start: Position | undefined,
   limit: number,
 ): Query {
-  const conditions = [...filtersOf(query, since), ...rangeOf(query, since, start)];
+  const indexed = since === 'suspended_since' ? ['agent_id', 'resource_id'] : ['agent_id'];
+  const conditions = [...filtersOf(query, indexed), ...rangeOf(query, since, start)];
   return {
     sql: `SELECT run_id, ${since} AS since
       FROM countersign_heads
@@ -143,7 +171,7 @@ function branchQuery(
 }
 
 /** From when to when, and after the last of the page before. */
-function rangeOf({ from, to }: ListQuery, since: Since, start: Position | undefined): Query[] {
+function rangeOf({ from, to }: ListQuery, since: string, start: Position | undefined): Query[] {
   const conditions: Query[] = [];
   if (from !== undefined) conditions.push({ sql: `${since} >= ?`, params: [from] });
   if (to !== undefined) conditions.push({ sql: `${since} <= ?`, params: [to] });
@@ -152,19 +180,14 @@ function rangeOf({ from, to }: ListQuery, since: Since, start: Position | undefi
 }
 
 /**
- * The filter that leaves fewest runs is compared as it is, so that its index is taken. The others are hidden from the
- * planner, which without statistics might scan all runs of an agent to find the few of a thread.
+ * Filters by what the index has are compared as they are. Others are hidden from the planner, which without statistics
+ * might scan all runs of an agent to find the few that are asked for.
  */
-function filtersOf(query: ListQuery, since: Since): Query[] {
-  const { agentId, threadId, resourceId } = query;
-  const isSuspended = since === 'suspended_since';
-  const filters = [
-    { column: 'agent_id', value: agentId, indexed: !isSuspended || threadId === undefined },
-    { column: 'resource_id', value: resourceId, indexed: isSuspended && threadId === undefined },
-    { column: 'thread_id', value: threadId, indexed: isSuspended },
-  ];
-  return filters.flatMap(({ column, value, indexed }) =>
-    value === undefined ? [] : [{ sql: indexed ? `${column} = ?` : `${column} || '' = ?`, params: [value] }],
+function filtersOf({ agentId, resourceId }: ListQuery, indexed: readonly string[]): Query[] {
+  return Object.entries({ agent_id: agentId, resource_id: resourceId }).flatMap(([column, value]) =>
+    value === undefined
+      ? []
+      : [{ sql: indexed.includes(column) ? `${column} = ?` : `${column} || '' = ?`, params: [value] }],
   );
 }
 

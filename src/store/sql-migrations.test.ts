@@ -24,6 +24,10 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Undoes the migrations after the third, as if a release without them had written the database. */
 const backToThird = [
+  'DROP INDEX countersign_heads_thread_id',
+  `CREATE INDEX countersign_heads_suspended_since_thread_id
+    ON countersign_heads (thread_id, suspended_since, run_id DESC)
+    WHERE suspended_since IS NOT NULL AND thread_id IS NOT NULL`,
   'DROP INDEX countersign_heads_moving',
   "CREATE INDEX countersign_heads_moving ON countersign_heads (run_id) WHERE head <> 'waiting'",
   `CREATE INDEX countersign_heads_running_since ON countersign_heads (running_since, run_id DESC)

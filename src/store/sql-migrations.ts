@@ -28,7 +28,7 @@ export function* migrate(dialect: Dialect): Work<void> {
     params: [],
   };
   const newest = Number(row?.newest);
-  const migrations = [first(dialect), second(dialect), third(dialect), fourth];
+  const migrations = [first(dialect), second(dialect), third(dialect), fourth, fifth];
   if (newest > migrations.length) {
     throw new CountersignError(
       'store-failed',
@@ -169,6 +169,12 @@ const fourth = [
   'DROP INDEX countersign_heads_moving',
   `CREATE INDEX countersign_heads_moving ON countersign_heads (running_since, run_id DESC)
     WHERE running_since IS NOT NULL OR head <> 'waiting'`,
+];
+
+/** The runs of a thread in one index that a run enters once, where each of its stops entered one and left it. */
+const fifth = [
+  'DROP INDEX countersign_heads_suspended_since_thread_id',
+  'CREATE INDEX countersign_heads_thread_id ON countersign_heads (thread_id) WHERE thread_id IS NOT NULL',
 ];
 
 function headIndex(since: string, filters: readonly string[]): string {

@@ -5,7 +5,7 @@
  */
 import { everyRun, findCall, qualifiedId } from '../core/below.ts';
 import type { Change } from '../core/changes.ts';
-import { CountersignError, type ErrorCode, isCountersignError } from '../core/errors.ts';
+import type { CountersignError } from '../core/errors.ts';
 import type { Event } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import type { RunLog } from '../core/log.ts';
@@ -18,7 +18,9 @@ import { type AnswerPlan, endsAfterCalls } from './answer.ts';
 import { type ReplayBuffer, replayBuffer } from './buffer.ts';
 import { type LegCallbacks, legCallbacks } from './callbacks.ts';
 import type { Chunk, FinishReason, ToolCallChunk, ToolResultChunk } from './chunk.ts';
+import { sizeOf } from './chunk-size.ts';
 import { endedWithin } from './ended-within.ts';
+import { brokenError, failedError, stalledError, takenOverError } from './leg-errors.ts';
 import { narrator } from './narrator.ts';
 import { chunk, finishChunk, textChunks } from './render.ts';
 import { stepResult, stepResults } from './result.ts';
@@ -247,66 +249,4 @@ export function openLeg(log: RunLog, plan: LegPlan, warn: (message: string) => v
     },
     discard: stopListening,
   };
-}
-
-/** What a chunk adds to memory: arguments and results are shared, so each counts where it comes first. */
-function sizeOf(item: Chunk): number {
-  switch (item.type) {
-    case 'text-delta':
-    case 'reasoning-delta':
-      return 100 + item.payload.text.length;
-    case 'tool-call-delta':
-      return 100 + item.payload.argsTextDelta.length;
-    case 'tool-call':
-      return 200 + lengthOf(item.payload.args);
-    case 'tool-result':
-      return 200 + lengthOf(item.payload.result);
-    case 'tool-output':
-      return 200 + lengthOf(item.payload.output);
-    default:
-      return 'data' in item ? 200 + lengthOf(item.data) : 500;
-  }
-}
-
-function failedError(run: Run, error: { code: string; message: string }): CountersignError {
-  const { runId, agentId } = run.started;
-  return new CountersignError(error.code as ErrorCode, `The run failed: ${error.message}`, {
-    runId,
-    agentId,
-  });
-}
-
-function lengthOf(value: unknown): number {
-  return JSON.stringify(value)?.length ?? 0;
-}
-
-function takenOverError(run: Run): CountersignError {
-  const { runId, agentId } = run.started;
-  return new CountersignError(
-    'taken-over',
-    'Another worker asks the model again; what was passed on is void.',
-    {
-      runId,
-      agentId,
-      todo: 'observe({ runId }) follows the run.',
-    },
-  );
-}
-
-function stalledError(run: Run): CountersignError {
-  const { runId, agentId } = run.started;
-  const [stalled = run] = stalledRuns(run);
-  const error = lastStep(stalled)?.error;
-  const why = error?.message ?? 'its model call failed.';
-  return new CountersignError('run-stalled', `The run is stalled: ${/[.!?…]$/.test(why) ? why : `${why}.`}`, {
-    runId,
-    agentId,
-    ...(error?.missing ? { missing: error.missing } : {}),
-    todo: 'continueRun tries the model call again, cancelRun ends the run. Nothing that was executed runs twice.',
-  });
-}
-
-function brokenError(thrown: unknown): CountersignError {
-  if (isCountersignError(thrown)) return thrown;
-  return new CountersignError('store-failed', 'The run cannot go on here.', { cause: thrown });
 }

@@ -11,7 +11,7 @@ const row = (toolCallId = 'one', order = toolCallId) => ({
 });
 
 function decided(
-  verdict: 'approve' | 'decline',
+  verdict: 'approve' | 'decline' | 'resume',
   state: NonNullable<DecisionRecord['outcome']>['state'],
   more: Partial<DecisionRecord> = {},
 ): DecisionRecord {
@@ -24,6 +24,7 @@ function decided(
     verdict,
     at: 1,
     decisionId: 'a',
+    by: { id: 'ada' },
     fingerprint: '',
     outcome: { state, at: 2 },
     ...more,
@@ -39,7 +40,7 @@ const resolved = (resolution: DecisionRecord['resolution'], state: 'finished' | 
   });
 
 function asked(verdict: string): HistoryEntry[] {
-  const question = { runId: 'run', toolCallId: 'one', stop: 1, decision: { token: 'a', verdict } };
+  const question = { runId: 'run', toolCallId: 'one', stop: 1, decision: { token: 'a', verdict, by: 'ada' } };
   return [
     { kind: 'asked', ask: 'q', at: 1, ...question },
     { kind: 'told', ask: 'q', at: 2, answer: { type: 'accepted' } },
@@ -54,6 +55,7 @@ function facts(
   return {
     runs: new Map([['run', { kind: more.kind ?? 'ended', records }]]),
     callIdsOf: () => ['one'],
+    shownOf: (_runId, toolCallId) => JSON.stringify({ order: toolCallId }),
     effects,
     history: asked(records[0]?.verdict ?? 'approve'),
     ending: {
@@ -70,6 +72,7 @@ describe('a world in which every promise was kept', () => {
   test.each<[string, RaceFacts, object]>([
     ['approved, ran once', facts([decided('approve', 'finished')], [row()]), { approved: 1, finished: 1 }],
     ['declined, never ran', facts([decided('decline', 'declined')], []), { declined: 1, finished: 0 }],
+    ['resumed, ran once', facts([decided('resume', 'finished')], [row()]), { approved: 1, finished: 1 }],
     [
       'interrupted after it had happened',
       facts([decided('approve', 'interrupted'), resolved({ output: null }, 'finished')], [row()]),
@@ -92,6 +95,7 @@ describe('a world in which every promise was kept', () => {
 
 describe('a world in which one was broken', () => {
   const approved = [decided('approve', 'finished')];
+  const { by: _by, ...anonymous } = decided('approve', 'finished');
   test.each<[string, RaceFacts, RegExp]>([
     ['ran twice', facts(approved, [row(), row()]), /DOUBLE, ran 2 times/],
     ['approved and recorded as finished, but nothing happened', facts(approved, []), /has 0 rows/],
@@ -121,6 +125,12 @@ describe('a world in which one was broken', () => {
       /neither ended nor listed/,
     ],
     ['it ran with other arguments', facts(approved, [row('one', 'two')]), /ran with/],
+    [
+      'somebody else is recorded',
+      facts([decided('approve', 'finished', { by: { id: 'eve' } })], [row()]),
+      /is recorded as decided by eve/,
+    ],
+    ['nobody is recorded', facts([anonymous], [row()]), /is recorded as decided by undefined/],
     ['a call ran that is of no run', facts(approved, [row(), row('nine')]), /a row of nobody/],
     [
       'the history does not fit the record',

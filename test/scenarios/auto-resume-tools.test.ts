@@ -190,3 +190,31 @@ inEveryWorld('scenario: K18', 'a tool that takes all fields has them as plain ar
   expect(resultsIn(scene.model.calls[2]?.prompt).A?.value).toContain('waits');
   expect([effects, await waitingIn(scene)]).toEqual([[], [[knownRun, ['A']]]]);
 });
+
+for (const isDynamic of [false, true]) {
+  const how = isDynamic ? 'which a function gives' : 'of the agent itself';
+  inEveryWorld('scenario: K18', `a tool ${how} keeps its name, and what waits has another`, async (open) => {
+    const effects: string[] = [];
+    const own = createTool({ id: 'resume-ask', inputSchema: z.object({}), execute: async () => 'own' });
+    const tools = { ask: askingTool(effects), own };
+    const scene = openAnswering(open, {
+      script: [
+        { calls: [asks('weather', 'A')] },
+        {
+          calls: [
+            { toolName: 'resume-ask', args: {}, toolCallId: 'B' },
+            answers('Oslo', 'C', 'resume-ask-2'),
+          ],
+        },
+        'It is cold.',
+      ],
+      tools: isDynamic ? () => tools : tools,
+    });
+    await scene.start();
+    expect((await scene.turn('In Oslo.')).text).toBe('It is cold.');
+    expect(namesOffered(scene, 1)).toEqual(['ask', 'resume-ask', 'resume-ask-2']);
+    expect(outputsIn(scene, 2).B).toMatchObject({ value: 'own' });
+    expect([effects, await waitingIn(scene)]).toEqual([['weather: Oslo'], []]);
+    expectValidPrompts(scene, 3);
+  });
+}
