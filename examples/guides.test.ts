@@ -89,6 +89,14 @@ const mail = { send: async (to: string, subject: string) => \`mail to \${to}: \$
       'Where am I?': [{ calls: [{ toolName: 'location' }] }],
     },
   },
+  telemetry: {
+    yours: `
+const bank = { refund: async (order: string) => \`refunded \${order}\` };
+`,
+    answers: {
+      'Refund o-1.': [{ calls: [{ toolName: 'refund', args: { order: 'o-1' } }] }],
+    },
+  },
   teams: {
     yours: `
 const bank = { refund: async (order: string, amount: number) => \`refunded \${amount} for \${order}\` };

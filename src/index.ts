@@ -9,6 +9,7 @@ export {
   type ThreadList,
 } from './agent/memory.ts';
 export type { ObserveOptions } from './agent/observe.ts';
+export type { OpenTelemetry, TelemetryOptions } from './agent/opentelemetry.ts';
 export type {
   CancelOptions,
   ContinueOptions,

@@ -27,6 +27,7 @@ import { recoverRun } from './recovery.ts';
 import type { DecideOptions } from './remote-decision.ts';
 import { startRun } from './start.ts';
 import type { ObjectOf } from './structured-output.ts';
+import { checkTelemetry } from './telemetry.ts';
 import { type SendToolApprovalOptions, type SentToolApproval, sendToolApproval } from './thread-approval.ts';
 import { namedTools } from './tools.ts';
 import {
@@ -257,6 +258,7 @@ function check(config: AgentConfig): void {
     refuse(`The memory of agent "${config.id}" is no Memory.`, 'a Memory, or a function that gives one');
   }
   if (config.hooks !== undefined) checkHooks(config.hooks);
+  if (config.telemetry !== undefined) checkTelemetry(config.telemetry);
   if (config.defaultOptions !== undefined) {
     checkKeys(config.defaultOptions, optionKeys.run, 'defaultOptions');
     checkOptions(config.defaultOptions);

@@ -10,6 +10,7 @@ import { type Sweep, type SweepPorts, startSweep, sweepOnce } from '../engine/sw
 import { InMemoryStore } from '../store/memory.ts';
 import { Agent, bindAgent, decideOnAgent, recoverAgentRun } from './agent.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
+import type { TelemetryOptions } from './opentelemetry.ts';
 import { refuseOption } from './refuse-option.ts';
 import {
   type AcceptedDecision,
@@ -17,6 +18,7 @@ import {
   type DecideOptions,
   decideWithoutAgent,
 } from './remote-decision.ts';
+import { checkTelemetry } from './telemetry.ts';
 import { type Binding, type Supply, subAgent } from './types.ts';
 import { openWorker, systemClock, type Worker } from './worker.ts';
 
@@ -29,6 +31,7 @@ export interface RegistryInside {
   readonly worker: Worker;
   /** The agents and all below them. */
   readonly byId: ReadonlyMap<string, Agent>;
+  readonly telemetry: TelemetryOptions | undefined;
 }
 
 export interface CountersignConfig<Named extends Agents = Agents> {
@@ -45,6 +48,8 @@ export interface CountersignConfig<Named extends Agents = Agents> {
   readonly sweepEvery?: number | undefined;
   /** How large arguments, payloads and results may be. Default 4 Mi characters of JSON each. */
   readonly limits?: Partial<Limits> | undefined;
+  /** Tells OpenTelemetry of the runs of all agents. Left out, nobody is told. */
+  readonly telemetry?: TelemetryOptions | undefined;
   /** Is given the promise of each drive, for platforms that freeze a process when its response is sent. */
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /** Where warnings go. Default: `console.warn`. */
@@ -61,6 +66,7 @@ const registryKeys = {
   heartbeat: true,
   sweepEvery: true,
   limits: true,
+  telemetry: true,
   waitUntil: true,
   warn: true,
   clock: true,
@@ -95,6 +101,7 @@ export class Countersign<Named extends Agents = Agents> {
     if (!(Number.isFinite(this.#sweepEvery) && this.#sweepEvery >= 1)) {
       refuseOption('sweepEvery', 'milliseconds, from 1');
     }
+    if (config.telemetry !== undefined) checkTelemetry(config.telemetry);
     const warn = config.warn ?? ((message: string): void => console.warn(`[countersign] ${message}`));
     this.#worker = openWorker(this.storage, config.clock ?? systemClock, warn, config.heartbeat);
     const binding: Binding = {
@@ -102,11 +109,16 @@ export class Countersign<Named extends Agents = Agents> {
       supply: config.supply,
       whenSeveralWait: config.whenSeveralWait,
       limits: config.limits,
+      telemetry: config.telemetry,
       waitUntil: config.waitUntil,
       agentOf: (id) => this.#byId.get(id)?.[subAgent],
       warnOfMemory: () => {},
     };
-    this[registryInside] = { worker: this.#worker, byId: this.#byId };
+    this[registryInside] = {
+      worker: this.#worker,
+      byId: this.#byId,
+      telemetry: config.telemetry,
+    };
     for (const agent of agents) this.#collect(agent);
     for (const agent of this.#byId.values()) agent[bindAgent](binding);
   }
@@ -172,7 +184,10 @@ export class Countersign<Named extends Agents = Agents> {
     const agentId = found?.kind === 'lease' ? found.log.run.started.agentId : found?.agentId;
     try {
       const agent = agentId === undefined ? undefined : this.#byId.get(agentId);
-      if (agent === undefined) return await decideWithoutAgent(this.#worker, options);
+      if (agent === undefined) {
+        const { worker, telemetry } = this[registryInside];
+        return await decideWithoutAgent(worker, options, telemetry?.opentelemetry);
+      }
       await agent[decideOnAgent](atRoot(options));
       return { accepted: true, runId: options.runId, toolCallId: options.toolCallId, driven: true };
     } finally {

@@ -2,9 +2,8 @@
 import { type Found, findCall, firstIdOf, pathTo } from '../core/below.ts';
 import { type DecisionRequest, decide, type Target, targetOf, verdictIn } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
-import type { Decision, Holder } from '../core/event.ts';
+import type { CallDecided, Decision, Holder } from '../core/event.ts';
 import { toJson } from '../core/json.ts';
-import type { Clock } from '../core/log.ts';
 import type { Parts } from '../core/parts.ts';
 import { validate } from '../core/schema.ts';
 import type { Call, Run } from '../core/state.ts';
@@ -27,6 +26,7 @@ import {
 } from './legs.ts';
 import { broughtToRoot, type DecisionOptions, type ResolveOptions } from './options.ts';
 import { type LegParts, partsOf } from './prepare.ts';
+import { telemetryOf, traceDecision } from './telemetry.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease } from './worker.ts';
 
@@ -89,32 +89,36 @@ function decideOpen(
     if (mover === undefined) {
       if (request.verdict === 'resume' || request.verdict === 'resolve') throw moverMissing(root.run);
       return followedLeg(agent, lease, options, (leg) =>
-        commitDecision(lease, leg, undefined, request, target, worker.clock),
+        commitDecision(agent, lease, leg, undefined, request, target),
       );
     }
     const brought = broughtToRoot(options, log === root, root.run.started);
     const legParts = await partsOf(mover, worker, root.run, brought, false);
     const checked = found ? await checkData(request, found, log.run, root.run, legParts) : request;
     return runLeg(agent, lease, legParts, options, (leg, { me }) =>
-      commitDecision(lease, leg, me, checked, target, worker.clock),
+      commitDecision(agent, lease, leg, me, checked, target),
     );
   });
 }
 
 /** Appends the decision with the claims it makes possible. */
 async function commitDecision(
+  agent: AgentCore,
   { log, root }: Pick<RunLease, 'log' | 'root'>,
   leg: Leg,
   me: Holder | undefined,
   request: DecisionRequest,
   target: Target,
-  clock: Clock,
 ): Promise<void> {
-  let repeated = false;
+  const { clock } = agent.binding().worker;
+  const began = clock.now();
+  let before: Found | undefined;
+  let decided: CallDecided | undefined;
   await log.commit(
     (run) => {
       const event = decide(run, request, target, clock.now());
-      repeated = event === undefined;
+      before = findCall(run, target.toolCallId);
+      decided = event;
       if (event) {
         leg.beginAt((stored) => stored === event);
       }
@@ -125,7 +129,8 @@ async function commitDecision(
     { me },
   );
   // This very decision was recorded before.
-  if (repeated) leg.begin([target.toolCallId]);
+  if (decided === undefined) leg.begin([target.toolCallId]);
+  else if (before) traceDecision(telemetryOf(agent), root.run.started, before, decided, began);
 }
 
 /** Says what became of a call whose worker died while it ran. */

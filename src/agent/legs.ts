@@ -18,7 +18,9 @@ import { checkConversation } from './check-options.ts';
 import type { ConversationOption, LegOptions } from './options.ts';
 import type { LegParts } from './prepare.ts';
 import { requestCancel } from './request-cancel.ts';
+import type { TracedSpan } from './span.ts';
 import { checkStructuredOutput, schemaOfLeg } from './structured-output.ts';
+import { traced } from './traced-parts.ts';
 import type { AgentCore } from './types.ts';
 import type { Lease, Worker } from './worker.ts';
 
@@ -27,6 +29,8 @@ export interface RunLease extends Lease {
   readonly root: RunLog;
   /** Whose code moves it: the agent of the root, unless that is deployed elsewhere. */
   readonly mover: AgentCore | undefined;
+  /** In which the run began. */
+  readonly span?: TracedSpan | undefined;
 }
 
 /**
@@ -126,7 +130,7 @@ export async function withLease<T>(lease: Lease, work: () => Promise<T>): Promis
 /** Opens a leg, lets it begin, and lets the loop move the run. What `begin` throws leaves nothing behind. */
 export async function runLeg(
   agent: AgentCore,
-  lease: Pick<RunLease, 'log' | 'root' | 'release'>,
+  lease: Pick<RunLease, 'log' | 'root' | 'release' | 'span'>,
   legParts: LegParts,
   options: LegOptions,
   begin: (leg: Leg, parts: Parts) => void | Promise<void>,
@@ -198,19 +202,26 @@ export function callbacksOf({ defaultOptions }: AgentCore, options: LegOptions):
  */
 export function moveRun(
   agent: AgentCore,
-  lease: Pick<RunLease, 'root' | 'release'>,
-  parts: Parts,
+  lease: Pick<RunLease, 'root' | 'release' | 'span'>,
+  given: Parts,
   options: Pick<LegOptions, 'waitUntil'>,
   leg: Leg | undefined,
   finish: () => void,
 ): void {
   const { worker, warnOfMemory, waitUntil } = agent.binding();
   const log = lease.root;
-  const moved = drive(log, parts)
-    .then(() => (leg ? follow(log, leg, parts, worker) : undefined))
-    .catch((error: unknown) => log.fail(error))
+  const { parts, within, end } = traced(agent, log.run.started, given, lease.span);
+  let failure: unknown;
+  const moved = within(() =>
+    drive(log, parts).then(() => (leg ? follow(log, leg, parts, worker) : undefined)),
+  )
+    .catch((error: unknown) => {
+      failure = error;
+      log.fail(error);
+    })
     .finally(() => {
       finish();
+      end(log.run, failure);
       if (log.stored && !worker.store.persistent) warnOfMemory();
       worker.endLeg(parts.me.leg);
       lease.release();

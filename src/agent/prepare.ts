@@ -25,6 +25,7 @@ import {
   storedOptions,
 } from './options.ts';
 import { resumeTools } from './resume-tools.ts';
+import type { KeptTrace } from './span.ts';
 import { restoredContext, storableContext } from './stored-context.ts';
 import { outputSchemaOf, schemaOfLeg } from './structured-output.ts';
 import { type ToolsInput, twoOfOneName } from './tools.ts';
@@ -49,7 +50,7 @@ export async function startedEvent(
   input: Pick<RunStarted, 'messages' | 'messageIds' | 'memory'>,
   options: RunOptions,
   call: RunOptions,
-  facts: Pick<RunStarted, 'at' | 'threadId' | 'resourceId' | 'memory' | 'resumable'>,
+  facts: Pick<RunStarted, 'at' | 'threadId' | 'resourceId' | 'memory' | 'resumable' | keyof KeptTrace>,
 ): Promise<RunStarted> {
   const { stored, missing } = storableContext(contextOf(options.requestContext), secretKeysOf(agent));
   return {

@@ -1,11 +1,14 @@
 /** A decision in a process that has not the agent's code: it is accepted, and driven where the code is. */
+import { type Found, findCall } from '../core/below.ts';
 import { decide, targetOf } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
-import type { Event, Person } from '../core/event.ts';
+import type { CallDecided, Person } from '../core/event.ts';
 import { checkRequest } from './check-request.ts';
 import { decideEnded } from './ended-decision.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
 import { acquireAny, orFromRecords } from './legs.ts';
+import type { OpenTelemetry } from './opentelemetry.ts';
+import { traceDecision } from './telemetry.ts';
 import type { Worker } from './worker.ts';
 
 /** Approve or decline: what needs none of the agent's code. */
@@ -52,7 +55,11 @@ export function checkVerdict(options: DecideOptions): void {
 }
 
 /** Stores the decision and leaves the run runnable. @throws what `approveToolCall` throws. */
-export async function decideWithoutAgent(worker: Worker, options: DecideOptions): Promise<AcceptedDecision> {
+export async function decideWithoutAgent(
+  worker: Worker,
+  options: DecideOptions,
+  telemetry: OpenTelemetry | undefined,
+): Promise<AcceptedDecision> {
   const { runId, toolCallId } = options;
   const accepted: AcceptedDecision = { accepted: true, runId, toolCallId, driven: false };
   const again = () => acquireAny(worker, runId);
@@ -65,10 +72,15 @@ export async function decideWithoutAgent(worker: Worker, options: DecideOptions)
     const { log } = found;
     const target = targetOf(log.run, options, 'refuse');
     const decideOpen = async (): Promise<AcceptedDecision> => {
+      const began = worker.clock.now();
+      let before: Found | undefined;
+      let decided: CallDecided | undefined;
       await log.commit((run) => {
-        const event: Event | undefined = decide(run, options, target, worker.clock.now());
-        return event ? [event] : [];
+        before = findCall(run, target.toolCallId);
+        decided = decide(run, options, target, worker.clock.now());
+        return decided ? [decided] : [];
       });
+      if (before && decided) traceDecision(telemetry, found.root.run.started, before, decided, began);
       return accepted;
     };
     return await orFromRecords(decideOpen, again, (ended) => {

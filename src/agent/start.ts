@@ -10,11 +10,29 @@ import { runLeg } from './legs.ts';
 import { conversationOf, type RunOptions } from './options.ts';
 import { contextOf, optionsOfRun, partsOf, startedEvent } from './prepare.ts';
 import { resumableIn } from './resume-tools.ts';
+import type { TracedSpan } from './span.ts';
+import { firstSpan } from './telemetry.ts';
 import type { AgentCore, MessagesInput } from './types.ts';
 import { undecided } from './undecided.ts';
 
 export async function startRun(agent: AgentCore, input: MessagesInput, call: RunOptions): Promise<Leg> {
   checkKeys(call, optionKeys.run, 'stream and generate');
+  const span = firstSpan(agent);
+  if (span === undefined) return beginRun(agent, input, call, undefined);
+  try {
+    return await span.within(() => beginRun(agent, input, call, span));
+  } catch (error) {
+    span.end(error);
+    throw error;
+  }
+}
+
+async function beginRun(
+  agent: AgentCore,
+  input: MessagesInput,
+  call: RunOptions,
+  span: TracedSpan | undefined,
+): Promise<Leg> {
   const { worker } = agent.binding();
   const options = optionsOfRun(agent, call);
   const context = () => contextOf(options.requestContext);
@@ -29,6 +47,7 @@ export async function startRun(agent: AgentCore, input: MessagesInput, call: Run
   const facts = {
     ...(begun?.facts ?? { at: worker.clock.now(), ...conversationOf(options) }),
     ...(resumable.length > 0 ? { resumable } : {}),
+    ...span?.kept,
   };
   const started = await startedEvent(agent, given, options, call, facts);
   const { runId } = call;
@@ -36,5 +55,5 @@ export async function startRun(agent: AgentCore, input: MessagesInput, call: Run
   if (exists) throw existsError(runId);
   const parts = await partsOf(agent, worker, { started, calls: new Map() }, call, true, begun?.recalled);
   const lease = worker.begin(started);
-  return runLeg(agent, { ...lease, root: lease.log }, parts, call, (leg) => leg.begin());
+  return runLeg(agent, { ...lease, root: lease.log, span }, parts, call, (leg) => leg.begin());
 }

@@ -9,6 +9,7 @@ import type { ToolContext } from '../core/tool.ts';
 import type { ModelInput } from '../models/model-input.ts';
 import type { KeysOf } from './known-keys.ts';
 import type { Memory } from './memory.ts';
+import type { TelemetryOptions } from './opentelemetry.ts';
 import type { LegOptions, RunOptions } from './options.ts';
 import type { ToolsInput } from './tools.ts';
 import type { UiMessageInput } from './ui-message-input.ts';
@@ -70,6 +71,8 @@ export interface AgentConfig {
   readonly workspace?: unknown;
   /** Every event of its runs is stored from the first, so that they survive a crash at any moment. */
   readonly durable?: boolean | undefined;
+  /** Tells OpenTelemetry of its runs. Left out, as its registry does. */
+  readonly telemetry?: TelemetryOptions | undefined;
 }
 
 export const agentKeys = {
@@ -87,6 +90,7 @@ export const agentKeys = {
   whenSeveralWait: true,
   workspace: true,
   durable: true,
+  telemetry: true,
 } as const satisfies KeysOf<AgentConfig>;
 
 /** What a drive without a caller, or a decision that lacks it, is given of what could not be stored. */
@@ -104,6 +108,7 @@ export interface Binding {
   readonly supply?: Supply | undefined;
   readonly whenSeveralWait?: 'latest' | 'refuse' | undefined;
   readonly limits?: Partial<Limits> | undefined;
+  readonly telemetry?: TelemetryOptions | undefined;
   /** Is given the promise of each drive, for platforms that freeze a process when its response is sent. */
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /** The agents of the registry and all below them, by id. */

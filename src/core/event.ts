@@ -153,6 +153,9 @@ export interface RunStarted extends On {
   readonly resourceId?: string;
   /** What this turn may answer, of what waits in its thread. */
   readonly resumable?: readonly Resumable[];
+  /** Where telemetry is on: the span of the run's first leg, which later legs go on from (W3C Trace Context). */
+  readonly traceparent?: string;
+  readonly tracestate?: string;
   /** A run below: what the delegation adds to the instructions of its agent. */
   readonly addedInstructions?: string;
   /** Present where the agent has a memory: what of the thread precedes the run in its prompts, never the text of it. */

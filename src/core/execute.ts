@@ -265,7 +265,7 @@ function writerOf(toolCallId: string, pass: Execution['pass']): ToolWriter {
   };
 }
 
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 

@@ -115,5 +115,7 @@ export interface ModelResponse {
  */
 export interface Model {
   readonly modelId: string;
+  /** Whose it is, as the AI SDK names it. */
+  readonly provider?: string | undefined;
   call(request: ModelRequest): Promise<ModelResponse>;
 }

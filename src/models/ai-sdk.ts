@@ -51,7 +51,9 @@ export function modelOf(model: LanguageModelObject | string, options: ModelOptio
     );
   };
   const modelId = typeof model === 'string' ? model : model.modelId;
-  return { modelId, call: callBy(readStream), whole: { modelId, call: callBy(readWhole) } };
+  const provider = typeof model === 'string' ? model.split('/')[0] : model.provider;
+  const named = { modelId, provider };
+  return { ...named, call: callBy(readStream), whole: { ...named, call: callBy(readWhole) } };
 }
 
 /** A model of an older specification as one of the newest. One that is unknown is left to the AI SDK to refuse. */

@@ -28,6 +28,18 @@ describe('who may see', () => {
     expect(await mayRead(identity, { ...run, resourceId })).toBe(expected);
   });
 
+  test.each([
+    ['its owner', ada, 'ada', true],
+    ['another one', ben, 'ada', false],
+    ['a reviewer', rita, 'ada', true],
+    ['somebody without a resource, of nobody’s', nobody, undefined, false],
+    ['nobody', undefined, 'ada', false],
+  ])('and move: %s, whatever canRead says', (_, identity, resourceId, expected) => {
+    const { mayMove } = accessBy({ authenticate, canRead: () => true });
+    expect(mayMove(identity, { ...run, resourceId })).toBe(expected);
+    expect(accessBy(undefined).mayMove(identity, { ...run, resourceId })).toBe(true);
+  });
+
   test('a list is narrowed to what may be seen', () => {
     expect(scopeOf(ada, undefined)).toEqual({ resourceId: 'ada' });
     expect(scopeOf(ada, 'ada')).toEqual({ resourceId: 'ada' });

@@ -41,6 +41,8 @@ export interface Access {
   readonly looksAtEach: boolean;
   mayRead(identity: Identity | undefined, facts: ReadFacts): Promise<boolean>;
   mayDecide(identity: Identity | undefined, facts: CallFacts): Promise<boolean>;
+  /** Whether a run that the identity sees may be continued or cancelled by it. Neither decides a call. */
+  mayMove(identity: Identity | undefined, facts: ReadFacts): boolean;
   /**
    * The resource that a list is narrowed to. `'nothing'` where there is none to see.
    * @throws `forbidden` for another one than the identity's.
@@ -79,6 +81,8 @@ export function accessBy(auth: Auth | undefined): Access {
       if (!isAllowed) return false;
       return auth.canDecide === undefined || (await auth.canDecide(identity, facts)) === true;
     },
+    mayMove: (identity, facts) =>
+      auth === undefined || (identity !== undefined && (isOwner(identity, facts) || isReviewer(identity))),
     scopeOf(identity, asked) {
       const all = asked === undefined ? {} : { resourceId: asked };
       if (auth === undefined || canRead) return all;

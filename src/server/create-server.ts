@@ -7,6 +7,7 @@ import { secureHeaders } from 'hono/secure-headers';
 import { openAPIRouteHandler } from 'hono-openapi';
 import { type Countersign, registryInside } from '../agent/countersign.ts';
 import { refuseOption } from '../agent/refuse-option.ts';
+import { withinCaller } from '../agent/telemetry.ts';
 import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
 import { type Auth, accessBy } from './access.ts';
 import { agentRoutes, countedAs } from './agent-routes.ts';
@@ -20,6 +21,7 @@ import { loggerOf, logHeldTools, requestLog, type ServerLogger } from './log.ts'
 import { loopbackOnly } from './loopback.ts';
 import type { Accept, ServerParts } from './parts.ts';
 import { problemResponse } from './problem.ts';
+import { runRoutes } from './run-routes.ts';
 import { acceptOf } from './start-options.ts';
 import { threadRoutes } from './thread-routes.ts';
 
@@ -87,6 +89,7 @@ export function createServer(config: ServerConfig): CountersignServer {
   healthRoutes(app, parts, state);
   agentRoutes(app, parts);
   approvalRoutes(app, parts);
+  runRoutes(app, parts);
   threadRoutes(app, parts);
   const info = { title: 'Countersign', version: '1', description: 'Agents whose sensitive tool calls wait.' };
   const security = auth ? { security: [{ bearer: [] }] } : {};
@@ -128,12 +131,14 @@ export function createServer(config: ServerConfig): CountersignServer {
 /** What happens before a route. Bound to our own paths, so that an app that this one is mounted into keeps its others. */
 function guard(
   app: Hono<ServerEnv>,
-  { auth, cors: allowed }: ServerConfig,
+  { countersign, auth, cors: allowed }: ServerConfig,
   { logger, limits, basePath }: ServerParts,
   state: { readonly isClosing: boolean },
 ): void {
   const rate = rateLimit(limits.requestsPerMinute, () => performance.now());
   const routes = `${basePath}/*`;
+  const { telemetry } = countersign[registryInside];
+  if (telemetry) app.use(routes, (c, next) => withinCaller(telemetry.opentelemetry, c.req.raw.headers, next));
   for (const path of [routes, '/healthz', '/readyz']) {
     app.use(path, requestLog(logger));
     app.use(path, secureHeaders());

@@ -33,7 +33,7 @@ const errorSchema = {
 const answers = {
   json: { 200: { description: 'The answer.', ...json({ type: 'object' }) } },
   accepted: {
-    202: { description: 'The decision is recorded; the run goes on.', ...json({ type: 'object' }) },
+    202: { description: 'It is recorded; the run goes on.', ...json({ type: 'object' }) },
   },
   events: {
     200: {
