@@ -281,7 +281,7 @@ describe('paths', () => {
       '/api/agents/desk/send-message',
       '/api/memory/save-messages',
       `/api/memory/threads/${call.threadId}`,
-      `/api/runs/${call.runId}/cancel`,
+      `/api/runs/${call.runId}/approve`,
       `/api/approvals/${call.runId}/${call.toolCallId}/cancel`,
       '/api/workflows',
     ]) {
@@ -336,7 +336,7 @@ describe('methods', () => {
 test('every answer says that no page may frame it, guess its type, or keep it', async () => {
   for (const route of routes) {
     for (const who of ['ada', undefined] as const) {
-      const given = posts.includes(route) ? {} : undefined;
+      const given = posts.includes(route) ? { x: 1 } : undefined;
       const { headers, status } = await victim.ask(who, methodOf(route), pathOf(route, call), given);
       expect([
         route.name,
