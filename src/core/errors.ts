@@ -50,6 +50,8 @@ const statusOf = {
 
 export type ErrorCode = keyof typeof statusOf;
 
+export const errorCodes = Object.keys(statusOf) as readonly ErrorCode[];
+
 /** The ids and facts that an error carries beside its message. Never argument values. */
 export interface ErrorDetails {
   readonly agentId?: string | undefined;

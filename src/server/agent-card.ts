@@ -22,7 +22,21 @@ export function heldTools({ [subAgent]: core }: Agent): HeldTool[] {
   });
 }
 
-export function agentCard(agent: Agent): Record<string, unknown> {
+export interface AgentCard {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly tools: Readonly<Record<string, CardTool>>;
+}
+
+export interface CardTool {
+  readonly id: string;
+  readonly description: string | undefined;
+  readonly held: HeldTool['held'] | 'never';
+  readonly approver: HeldTool['approver'] | undefined;
+}
+
+export function agentCard(agent: Agent): AgentCard {
   const { id, name, description, [subAgent]: core } = agent;
   const { tools = {} } = core.config;
   const held = new Map(heldTools(agent).map((tool) => [tool.toolName, tool]));

@@ -24,11 +24,15 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   const agentOf = (c: Ctx): Agent => countersign.getAgent(c.req.param('agentId') ?? '');
   const path = ['agentId'];
 
-  app.get(at(''), described({ summary: 'The agents of this server', tag: 'agents' }), (c) => {
-    const cards = Object.entries(countersign.agents).map(([key, agent]) => [key, agentCard(agent)]);
-    return c.json(Object.fromEntries(cards));
-  });
-  app.get(at('/:agentId'), described({ summary: 'An agent', tag: 'agents', path }), (c) =>
+  app.get(
+    at(''),
+    described({ summary: 'The agents of this server', tag: 'agents', answer: 'Agents' }),
+    (c) => {
+      const cards = Object.entries(countersign.agents).map(([key, agent]) => [key, agentCard(agent)]);
+      return c.json(Object.fromEntries(cards));
+    },
+  );
+  app.get(at('/:agentId'), described({ summary: 'An agent', tag: 'agents', path, answer: 'Agent' }), (c) =>
     c.json(agentCard(agentOf(c))),
   );
 
@@ -57,6 +61,7 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       tag: 'agents',
       path,
       body: starts,
+      answer: 'Output',
     }),
     async (c) => {
       const { agent, messages, options } = await started(c);
@@ -87,6 +92,7 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
         tag: 'agents',
         path,
         body: decisionFields,
+        answer: 'Output',
       }),
       async (c) => {
         const { agent, options } = await decision(c);
@@ -115,7 +121,7 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
 
   app.post(
     at('/:agentId/send-tool-approval'),
-    described({ summary: 'Decides by conversation', tag: 'agents', path, body: sendFields }),
+    described({ summary: 'Decides by conversation', tag: 'agents', path, body: sendFields, answer: 'Sent' }),
     async (c) => {
       const agent = agentOf(c);
       return c.json(await sendApproval(parts, agent, c.get('identity'), await bodyOf(c, sendFields)));
@@ -124,7 +130,13 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
 
   app.get(
     at('/:agentId/suspended-runs'),
-    described({ summary: "The agent's runs that wait", tag: 'agents', path, query: listFields }),
+    described({
+      summary: "The agent's runs that wait",
+      tag: 'agents',
+      path,
+      query: listFields,
+      answer: 'SuspendedRuns',
+    }),
     async (c) => c.json(await suspendedRuns(parts, agentOf(c), c.get('identity'), queryOf(c, listFields))),
   );
 }

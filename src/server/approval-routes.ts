@@ -26,19 +26,25 @@ export function approvalRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       summary: 'What waits for a person, over all agents',
       tag: 'approvals',
       query: approvalsFields,
+      answer: 'Approvals',
     }),
     async (c) => c.json(await listApprovals(parts, c.get('identity'), queryOf(c, approvalsFields))),
   );
   app.get(
     `${basePath}/approvals/:runId/:toolCallId`,
-    described({ summary: 'A call as it stands, with its decisions', tag: 'approvals', path }),
+    described({
+      summary: 'A call as it stands, with its decisions',
+      tag: 'approvals',
+      path,
+      answer: 'Approval',
+    }),
     async (c) => c.json(await readApproval(parts, c.get('identity'), call(c))),
   );
   for (const verb of Object.keys(verbs) as Verb[]) {
     const { summary, fields } = verbs[verb];
     app.post(
       `${basePath}/approvals/:runId/:toolCallId/${verb}`,
-      described({ summary, tag: 'approvals', path, body: fields, answer: 'accepted' }),
+      described({ summary, tag: 'approvals', path, body: fields, answer: 'Recorded', status: 202 }),
       async (c) => {
         const body = await bodyOf(c, fields);
         return c.json(await answerApproval(parts, c.get('identity'), call(c), verb, body), 202);

@@ -47,6 +47,22 @@ export interface Approvals {
   readonly cursor?: string;
 }
 
+type MaybeUndefined<T> = { readonly [Key in keyof T]?: T[Key] | undefined };
+
+/** One call as it stands, or as it was when its run ended. */
+export interface ApprovalDetails extends MaybeUndefined<Omit<Approval, CallKeys | 'state'>> {
+  readonly runId: string;
+  readonly agentId: string;
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly fingerprint: string;
+  readonly state: string | undefined;
+  readonly decisions: readonly object[];
+  readonly mayDecide: boolean;
+}
+
+type CallKeys = 'runId' | 'agentId' | 'toolCallId' | 'toolName' | 'fingerprint';
+
 /** Pages of the store that one request looks through for something to show. */
 const pagesAtMost = 20;
 
@@ -114,7 +130,7 @@ export async function readApproval(
   parts: ServerParts,
   identity: Identity | undefined,
   { runId, toolCallId }: { readonly runId: string; readonly toolCallId: string },
-): Promise<Record<string, unknown>> {
+): Promise<ApprovalDetails> {
   const found = await findRun(parts, identity, runId);
   const { facts, run, ended } = found;
   if (run === undefined) {

@@ -13,7 +13,7 @@ test('the store is asked whether the server is ready', async () => {
   } as never);
   const broken = openDesk({ registry: { storage: away } });
   const answer = await broken.get(undefined, '/readyz');
-  expect(answer).toMatchObject({ status: 503, body: { status: 'store-failed' } });
+  expect(answer).toMatchObject({ status: 503, body: { code: 'store-failed' } });
   expect(JSON.stringify(answer.body)).not.toContain('password');
   expect((await broken.get(undefined, '/healthz')).status).toBe(200);
 });

@@ -22,6 +22,7 @@ import { loopbackOnly } from './loopback.ts';
 import type { Accept, ServerParts } from './parts.ts';
 import { problemResponse } from './problem.ts';
 import { runRoutes } from './run-routes.ts';
+import { schemas } from './schemas.ts';
 import { acceptOf } from './start-options.ts';
 import { threadRoutes } from './thread-routes.ts';
 
@@ -93,7 +94,10 @@ export function createServer(config: ServerConfig): CountersignServer {
   threadRoutes(app, parts);
   const info = { title: 'Countersign', version: '1', description: 'Agents whose sensitive tool calls wait.' };
   const security = auth ? { security: [{ bearer: [] }] } : {};
-  const components = auth ? { securitySchemes: { bearer: { type: 'http' as const, scheme: 'bearer' } } } : {};
+  const components = {
+    schemas: schemas as Record<string, object>,
+    ...(auth ? { securitySchemes: { bearer: { type: 'http' as const, scheme: 'bearer' } } } : {}),
+  };
   app.get(
     `${basePath}/openapi.json`,
     openAPIRouteHandler(app, { documentation: { info, components, ...security }, excludeStaticFile: false }),

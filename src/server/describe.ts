@@ -1,6 +1,7 @@
 /** How each route is described in the OpenAPI document. */
 import { describeRoute } from 'hono-openapi';
 import { type Fields, schemaOf } from './field.ts';
+import type { schemas } from './schemas.ts';
 
 export interface Description {
   readonly summary: string;
@@ -9,39 +10,20 @@ export interface Description {
   readonly path?: readonly string[];
   readonly query?: Fields;
   readonly body?: Fields;
-  readonly answer?: 'json' | 'events' | 'accepted';
+  readonly answer: keyof typeof schemas | 'events';
+  /** 202: what was asked for goes on. Default 200. */
+  readonly status?: 202;
   readonly isOpen?: true;
 }
 
-const json = (schema: object) => ({ content: { 'application/json': { schema } } });
+const json = (schema: object) => ({ content: { 'application/json': { schema } } }) as const;
 
-const errorSchema = {
-  type: 'object',
-  required: ['error', 'code', 'status'],
-  properties: {
-    error: { type: 'string', description: 'What happened, what was expected, and what to do.' },
-    code: { type: 'string', description: 'One of the codes of CountersignError, or `internal`.' },
-    status: { type: 'integer' },
-    issues: {
-      type: 'array',
-      items: { type: 'object', properties: { field: { type: 'string' }, message: { type: 'string' } } },
-    },
-    decision: { type: 'object', description: '`already-decided`: the decision that won.' },
-  },
-};
-
-const answers = {
-  json: { 200: { description: 'The answer.', ...json({ type: 'object' }) } },
-  accepted: {
-    202: { description: 'It is recorded; the run goes on.', ...json({ type: 'object' }) },
-  },
-  events: {
-    200: {
-      description: 'Server-sent events: `data: <chunk as JSON>` each, then `data: [DONE]`.',
-      content: { 'text/event-stream': { schema: { type: 'string' } } },
-    },
-  },
+const events = {
+  description: 'Server-sent events: `data: <chunk as JSON>` each, then `data: [DONE]`.',
+  content: { 'text/event-stream': { schema: { type: 'string' } } },
 } as const;
+
+const refTo = (name: keyof typeof schemas) => ({ $ref: `#/components/schemas/${name}` });
 
 export function described({
   summary,
@@ -49,7 +31,8 @@ export function described({
   path = [],
   query = {},
   body,
-  answer = 'json',
+  answer,
+  status,
   isOpen,
 }: Description) {
   const parameters = [
@@ -65,8 +48,14 @@ export function described({
     ...(body ? { requestBody: { required: true, ...json(schemaOf(body)) } as never } : {}),
     ...(isOpen ? { security: [] } : {}),
     responses: {
-      ...answers[answer],
-      default: { description: 'What went wrong.', ...json(errorSchema) },
+      [status ?? 200]:
+        answer === 'events'
+          ? events
+          : {
+              description: status === 202 ? 'It is recorded, and the run goes on.' : 'The answer.',
+              ...json(refTo(answer)),
+            },
+      default: { description: 'What went wrong.', ...json(refTo('Problem')) },
     },
   });
 }

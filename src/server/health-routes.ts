@@ -1,5 +1,6 @@
 /** Whether the server runs, and whether it can do anything. For load balancers: no auth, no details. */
 import type { Hono } from 'hono';
+import { CountersignError } from '../core/errors.ts';
 import { described } from './describe.ts';
 import type { ServerEnv } from './env.ts';
 import type { ServerParts } from './parts.ts';
@@ -9,17 +10,24 @@ const patience = 2000;
 
 export function healthRoutes(
   app: Hono<ServerEnv>,
-  { worker, logger }: ServerParts,
+  { worker }: ServerParts,
   state: { readonly isClosing: boolean },
 ): void {
-  app.get('/healthz', described({ summary: 'The server runs', tag: 'server', isOpen: true }), (c) =>
-    c.json({ status: 'ok' }),
+  app.get(
+    '/healthz',
+    described({ summary: 'The server runs', tag: 'server', isOpen: true, answer: 'Status' }),
+    (c) => c.json({ status: 'ok' }),
   );
   app.get(
     '/readyz',
-    described({ summary: 'The server takes requests, and its store answers', tag: 'server', isOpen: true }),
+    described({
+      summary: 'The server takes requests, and its store answers',
+      tag: 'server',
+      isOpen: true,
+      answer: 'Status',
+    }),
     async (c) => {
-      if (state.isClosing) return c.json({ status: 'closing' }, 503);
+      if (state.isClosing) throw new CountersignError('server-closing', 'This server is closing.');
       let timer: ReturnType<typeof setTimeout> | undefined;
       const late = new Promise<never>((_, refuse) => {
         timer = setTimeout(() => refuse(new Error('The store does not answer.')), patience);
@@ -27,9 +35,8 @@ export function healthRoutes(
       try {
         await Promise.race([worker.store.workers.dead([worker.id], worker.lease), late]);
         return c.json({ status: 'ok' });
-      } catch (error) {
-        logger.error({ error: String(error) }, 'not ready');
-        return c.json({ status: 'store-failed' }, 503);
+      } catch (cause) {
+        throw new CountersignError('store-failed', 'The store does not answer.', { cause });
       } finally {
         clearTimeout(timer);
       }

@@ -2,29 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createTool } from '../agent/create-tool.ts';
 import { InMemoryStore } from '../store/memory.ts';
-import { scriptedModel } from '../testing/scripted-model.ts';
 import { bearerTokens } from './bearer-tokens.ts';
-import { type Desk, openDesk, type Plan, people, type Who } from './test-support/desk.ts';
-
-/** A desk with a run of Ada's whose model failed once, after its call was carried out. */
-async function stalled(plan: Plan = {}): Promise<{ desk: Desk; runId: string }> {
-  let failures = 1;
-  const model = scriptedModel((prompt) => {
-    if (prompt.at(-1)?.role === 'user') return { calls: [{ toolName: 'delete', args: { what: 'a' } }] };
-    return failures-- > 0 ? { error: new Error('down') } : 'Done.';
-  });
-  const desk = openDesk({ ...plan, agent: { model, defaultOptions: { maxRetries: 0 } } });
-  const { runId, toolCallId } = await desk.hold('ada', 'delete a');
-  await desk.events('ada', '/api/agents/desk/approve-tool-call', { runId, toolCallId });
-  return { desk, runId };
-}
+import { stalledDesk } from './test-support/broken-desks.ts';
+import { type Desk, openDesk, people, type Who } from './test-support/desk.ts';
 
 const move = (desk: Desk, who: Who | undefined, runId: string, verb: string, body: object = {}) =>
   desk.post(who, `/api/runs/${encodeURIComponent(runId)}/${verb}`, body);
 
 describe('continue', () => {
   test.each(['ada', 'rita'] as const)('by %s goes on, and runs nothing again', async (who) => {
-    const { desk, runId } = await stalled();
+    const { desk, runId } = await stalledDesk();
     const { status, body } = await move(desk, who, runId, 'continue');
     expect([status, body]).toEqual([202, { accepted: true, runId }]);
     await desk.countersign.stop();
@@ -61,7 +48,7 @@ describe('cancel', () => {
   });
 
   test('by a reviewer, of a run that is stalled', async () => {
-    const { desk, runId } = await stalled();
+    const { desk, runId } = await stalledDesk();
     expect((await move(desk, 'rita', runId, 'cancel')).body.status).toBe('cancelled');
     expect((await move(desk, 'rita', runId, 'cancel')).body.code).toBe('run-ended');
   });
@@ -91,7 +78,7 @@ describe('cancel', () => {
 
 describe.each(['continue', 'cancel'])('%s', (verb) => {
   test.each(['ben', 'nobody'] as const)('of a run that is not theirs is not found by %s', async (who) => {
-    const { desk, runId } = await stalled();
+    const { desk, runId } = await stalledDesk();
     const { status, body } = await move(desk, who, runId, verb);
     const absent = await move(desk, who, 'none', verb);
     expect([status, body.code]).toEqual([404, 'run-not-found']);
@@ -101,13 +88,13 @@ describe.each(['continue', 'cancel'])('%s', (verb) => {
 
   test('is refused to who may only see the run', async () => {
     const auth = { authenticate: bearerTokens(people), canRead: () => true };
-    const { desk, runId } = await stalled({ auth });
+    const { desk, runId } = await stalledDesk({ auth });
     expect(await move(desk, 'ben', runId, verb)).toMatchObject({ status: 403, body: { code: 'forbidden' } });
     expect((await move(desk, 'ada', runId, verb)).status).toBeLessThan(300);
   });
 
   test('takes nothing else from a body', async () => {
-    const { desk, runId } = await stalled();
+    const { desk, runId } = await stalledDesk();
     const { status, body } = await move(desk, 'ada', runId, verb, { by: { id: 'boss' }, model: 'x' });
     expect([status, body.issues.map(({ field }: { field: string }) => field)]).toEqual([
       400,
@@ -117,7 +104,7 @@ describe.each(['continue', 'cancel'])('%s', (verb) => {
 
   test('needs the code of the agent', async () => {
     const storage = new InMemoryStore();
-    const { runId } = await stalled({ registry: { storage } });
+    const { runId } = await stalledDesk({ registry: { storage } });
     const elsewhere = openDesk({ agent: { id: 'desk-2' }, registry: { storage } });
     expect(await move(elsewhere, 'ada', runId, verb)).toMatchObject({
       status: 422,

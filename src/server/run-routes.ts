@@ -24,7 +24,8 @@ export function runRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       tag: 'runs',
       path,
       body: {},
-      answer: 'accepted',
+      answer: 'Accepted',
+      status: 202,
     }),
     async (c) => {
       await bodyOf(c, {});
@@ -40,6 +41,7 @@ export function runRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       tag: 'runs',
       path,
       body: cancelFields,
+      answer: 'Cancelled',
     }),
     async (c) => {
       const { reason } = (await bodyOf(c, cancelFields)) as { reason?: string };

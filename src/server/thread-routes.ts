@@ -58,7 +58,7 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   const at = `${basePath}/memory/threads`;
   app.get(
     at,
-    described({ summary: 'The threads of a resource', tag: 'memory', query: listFields }),
+    described({ summary: 'The threads of a resource', tag: 'memory', query: listFields, answer: 'Threads' }),
     async (c) => {
       const identity = c.get('identity');
       const { agentId, cursor, ...query } = queryOf(c, listFields);
@@ -86,7 +86,7 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   const path = ['threadId'];
   app.get(
     `${at}/:threadId`,
-    described({ summary: 'A thread', tag: 'memory', path, query: threadFields }),
+    described({ summary: 'A thread', tag: 'memory', path, query: threadFields, answer: 'Thread' }),
     async (c) => {
       const { memory, ids } = await found(
         c.get('identity'),
@@ -103,6 +103,7 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       tag: 'memory',
       path,
       query: messageFields,
+      answer: 'Messages',
     }),
     async (c) => {
       const query = queryOf(c, messageFields);
