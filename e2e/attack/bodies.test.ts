@@ -22,7 +22,8 @@ afterEach(async () => {
 const send = (route: Route, text: string) => victim.ask('ada', 'POST', pathOf(route, call), text);
 const textFor = (route: Route): string => JSON.stringify(bodyFor(route, 'ada', call));
 /** The well-formed body with this written at its front. */
-const withFront = (route: Route, front: string): string => `{${front},${textFor(route).slice(1)}`;
+const withFront = (route: Route, front: string): string =>
+  `{${front},${textFor(route).slice(1)}`.replace(/,\}$/, '}');
 
 test.each([
   '"by":{"id":"rita"}',
@@ -67,6 +68,23 @@ test.each([
   }
 });
 
+test('no id is longer or stranger than every database can hold', async () => {
+  for (const route of posts.filter(({ kind }) => kind === 'decide')) {
+    for (const decisionId of ['', 'a\0', '\ud800', 'x'.repeat(501), '\u00e9'.repeat(251), 7, {}, null]) {
+      const answer = await askRoute(victim, route, 'ada', call, { decisionId });
+      expect([route.name, said(answer)]).toEqual([route.name, '400 invalid-request']);
+    }
+  }
+  for (const route of posts.filter(({ kind }) => kind === 'start')) {
+    for (const id of ['', 'a\0', '\ud800', 'x'.repeat(501), 7]) {
+      const messages = [{ id, role: 'user', parts: [{ type: 'text', text: 'Hi' }] }];
+      const memory = { thread: `t-${crypto.randomUUID()}` };
+      const answer = await askRoute(victim, route, 'ada', call, { messages, memory });
+      expect([route.name, id, said(answer)]).toEqual([route.name, id, '400 invalid-message']);
+    }
+  }
+});
+
 test('no body that begins a run names it, or another resource', async () => {
   for (const route of posts.filter(({ kind }) => kind === 'start')) {
     for (const runId of ['mine', call.runId, `${call.runId}~x`]) {
@@ -79,6 +97,8 @@ test('no body that begins a run names it, or another resource', async () => {
       { thread: { id: 't', resourceId: 'ben' } },
       { thread: { id: 't', metadata: [] } },
       { thread: 't\0' },
+      { thread: 'x'.repeat(501) },
+      { thread: { id: '\u00e9'.repeat(251) } },
       { thread: '\ud800' },
     ]) {
       const answer = await askRoute(victim, route, 'ada', call, { memory });

@@ -131,8 +131,6 @@ async function answerTo(question: Question): Promise<unknown> {
       gate.resolve();
       gate = Promise.withResolvers<void>();
       return undefined;
-    case 'cancel':
-      return agents.desk.cancelRun({ runId: question.runId });
     case 'stop':
       await server.close({ within: 2000 });
       await storage.close();

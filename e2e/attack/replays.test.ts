@@ -107,7 +107,8 @@ describe.each(approves)('$name', (route) => {
 
   test('after a cancel nothing is approved', async () => {
     const held = await victim.hold('ada', 'delete a', 'desk');
-    await victim.operator({ ask: 'cancel', runId: held.runId });
+    const cancelled = await victim.ask('ada', 'POST', `/api/runs/${held.runId}/cancel`, {});
+    expect([cancelled.status, cancelled.body.status]).toEqual([200, 'cancelled']);
     for (const who of ['ada', 'rita'] as const) {
       const late = await decide(route, who, held);
       expect([route.name, said(late)]).toEqual([
@@ -135,6 +136,37 @@ describe.each(approves)('$name', (route) => {
     }
     expect(done(one)).toBe(1);
   });
+});
+
+test('what is cancelled and approved at once is one of both', async () => {
+  for (let time = 0; time < 5; time++) {
+    const call = await victim.hold('ada', 'delete a');
+    const answers = await Promise.all(
+      [...approves, ...approves].flatMap((route) => [
+        decide(route, 'rita', call),
+        victim.ask('ada', 'POST', `/api/runs/${call.runId}/cancel`, {}),
+      ]),
+    );
+    await rest(call);
+    expect(answers.filter(({ status }) => status >= 500)).toEqual([]);
+    const { body } = await victim.ask('ada', 'GET', `/api/approvals/${call.runId}/${call.toolCallId}`);
+    const verdicts = body.decisions.map(({ verdict }: { verdict: string }) => verdict);
+    expect([['approve'], ['cancel']]).toContainEqual(verdicts);
+    // One that is approved may still be cancelled before it begins.
+    expect(done(call)).toBeLessThanOrEqual(verdicts[0] === 'approve' ? 1 : 0);
+  }
+});
+
+test('to continue a run that waits decides nothing', async () => {
+  for (const words of ['delete a', 'pay a', 'book a', 'sign a']) {
+    const call = await victim.hold('ada', words);
+    for (const who of ['ada', 'rita', 'cleo'] as const) {
+      const answer = await victim.ask(who, 'POST', `/api/runs/${call.runId}/continue`, {});
+      expect([words, who, said(answer)]).toEqual([words, who, '409 run-not-stalled']);
+    }
+    const { body } = await victim.ask('rita', 'GET', `/api/approvals/${call.runId}/${call.toolCallId}`);
+    expect([body.decisions, done(call)]).toEqual([[], 0]);
+  }
 });
 
 test('an answer for an earlier question is none for the next', async () => {

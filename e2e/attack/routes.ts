@@ -6,10 +6,10 @@ export interface Route {
   /** As the OpenAPI document has it. */
   readonly name: string;
   /**
-   * `open` to everybody; `list`: of what one may see; `read` and `decide`: about one run or thread; `start`: begins a
-   * run; `fixed`: the same for all.
+   * `open` to everybody; `list`: of what one may see; `read`, `decide` and `move`: about one run or thread, of which the
+   * last decides no call; `start`: begins a run; `fixed`: the same for all.
    */
-  readonly kind: 'open' | 'fixed' | 'list' | 'read' | 'decide' | 'start';
+  readonly kind: 'open' | 'fixed' | 'list' | 'read' | 'decide' | 'move' | 'start';
   /** What a foreign thing is to who asks. */
   readonly unknown?: 'run-not-found' | 'thread-not-found';
   readonly body?: (call: Waiting, resourceId: string) => Record<string, unknown>;
@@ -20,6 +20,7 @@ const ofRun = { unknown: 'run-not-found' } as const;
 const ofThread = { kind: 'read', unknown: 'thread-not-found' } as const;
 const decides = { kind: 'decide', ...ofRun } as const;
 const withStop = { ...decides, body: ({ stop }: Waiting) => ({ stop }) };
+const moves = { kind: 'move', ...ofRun, body: () => ({}) } as const;
 const start = { kind: 'start', body: () => ({ messages: 'Hi' }) } as const;
 const approval = '/api/approvals/{runId}/{toolCallId}';
 
@@ -56,6 +57,8 @@ export const routes: readonly Route[] = [
   },
   { name: `POST ${approval}/resolve`, ...decides, body: ({ stop }) => ({ stop, runAgain: true }) },
   { name: 'GET /api/runs/{runId}/events', kind: 'read', ...ofRun },
+  { name: 'POST /api/runs/{runId}/cancel', ...moves },
+  { name: 'POST /api/runs/{runId}/continue', ...moves },
   { name: 'GET /api/memory/threads', kind: 'list' },
   { name: 'GET /api/memory/threads/{threadId}', ...ofThread },
   { name: 'GET /api/memory/threads/{threadId}/messages', ...ofThread },

@@ -56,7 +56,7 @@ describe.each(['delete a', 'pay a', 'book a', 'sign a'])(
   (words) => {
     test.each(['ben', 'paul'] as const)('is told what is told of nothing: %s', async (who) => {
       const call = await victim.hold('ada', words);
-      for (const route of routesThat('read', 'decide')) {
+      for (const route of routesThat('read', 'decide', 'move')) {
         const answer = await askRoute(victim, route, who, call);
         const ofNothing = await askRoute(victim, route, who, nothing);
         // One who has no resource can name none of their own.
@@ -252,7 +252,7 @@ describe('ids that are guessed or twisted', () => {
 
   test.each(['runId', 'toolCallId', 'threadId', 'agentId'] as const)('as %s, are nothing', async (field) => {
     const call = await victim.hold('ada', 'delete a');
-    for (const route of routesThat('read', 'decide')) {
+    for (const route of routesThat('read', 'decide', 'move')) {
       const isTaken =
         route.name.includes(`{${field}}`) || Object.hasOwn(route.body?.(call, 'ada') ?? {}, field);
       if (!isTaken) continue;

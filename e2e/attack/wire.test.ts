@@ -240,6 +240,30 @@ describe('paths', () => {
     expect(victim.effects(pay.runId)).toEqual([]);
   });
 
+  test('that are no text are nothing', async () => {
+    for (const path of [
+      '/api/agents/%',
+      '/api/agents/%ff',
+      '/api/agents/%c0%ae%c0%ae',
+      '/api/agents/%E0%A4%A/stream',
+      '/api/agents/%ed%a0%80',
+      '/api/agents/\u00e4',
+      '/api/approvals/%/%',
+      '/api/approvals/%ff/%ff',
+      '/api/runs/%00/events',
+      '/api/memory/threads/%fe',
+      '/api/memory/threads/t?agentId=%ff',
+      '/api/approvals?threadId=%00',
+      '/api/approvals?%',
+      '/api/approvals?=',
+      '/api/approvals?&&&=&',
+      `/api/approvals?${'a&'.repeat(3000)}`,
+    ]) {
+      const { statuses } = await victim.raw(Buffer.from(requestText({ path, token }), 'latin1'));
+      expect([path, statuses.length, [400, 404].includes(statuses[0] ?? 0)]).toEqual([path, 1, true]);
+    }
+  });
+
   test('that others have are not there', async () => {
     for (const path of [
       '/',
@@ -257,7 +281,7 @@ describe('paths', () => {
       '/api/agents/desk/send-message',
       '/api/memory/save-messages',
       `/api/memory/threads/${call.threadId}`,
-      `/api/runs/${call.runId}/cancel`,
+      `/api/runs/${call.runId}/approve`,
       `/api/approvals/${call.runId}/${call.toolCallId}/cancel`,
       '/api/workflows',
     ]) {
@@ -312,7 +336,7 @@ describe('methods', () => {
 test('every answer says that no page may frame it, guess its type, or keep it', async () => {
   for (const route of routes) {
     for (const who of ['ada', undefined] as const) {
-      const given = posts.includes(route) ? {} : undefined;
+      const given = posts.includes(route) ? { x: 1 } : undefined;
       const { headers, status } = await victim.ask(who, methodOf(route), pathOf(route, call), given);
       expect([
         route.name,

@@ -35,7 +35,6 @@ export type Question =
   | { readonly ask: 'prompts' }
   /** Lets the answers go on that wait. */
   | { readonly ask: 'answer' }
-  | { readonly ask: 'cancel'; readonly runId: string }
   | { readonly ask: 'stop' };
 
 export interface Footprint {

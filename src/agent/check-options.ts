@@ -1,7 +1,7 @@
 /** Whether options are what they must be: known keys, values of the right form. What is unclear must not run. */
 import type { ToolHooks } from '../core/parts.ts';
 import { isDelegationOptions } from '../team/delegation-hooks.ts';
-import { isId } from './ids.ts';
+import { expectedId, isId } from './ids.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
 import { checkMemoryOptions } from './memory.ts';
 import {
@@ -106,8 +106,7 @@ export function checkOptions(options: RunOptions): void {
   if (requestContext !== undefined && typeof requestContext?.entries !== 'function') {
     refuseOption('requestContext', 'a RequestContext');
   }
-  if (runId !== undefined && !isId(runId))
-    refuseOption('runId', 'a string that is not empty, of whole characters');
+  if (runId !== undefined && !isId(runId)) refuseOption('runId', expectedId);
   if (abortSignal !== undefined && !(abortSignal instanceof AbortSignal))
     refuseOption('abortSignal', 'an AbortSignal');
   if (hooks !== undefined) checkHooks(hooks);

@@ -18,7 +18,7 @@ import type { UIMessage } from '../models/ai-sdk-types.ts';
 import { fromFirstUser } from '../models/prompt.ts';
 import { convertedUi, toMessages } from '../models/to-messages.ts';
 import { keyOf } from '../store/message-keys.ts';
-import { isId } from './ids.ts';
+import { expectedId, isId } from './ids.ts';
 import { defaultLastMessages, Memory, memoryInside } from './memory.ts';
 import { conversationOf, type RunOptions } from './options.ts';
 import { ensureThread, threadNotFound } from './own-thread.ts';
@@ -175,7 +175,7 @@ export async function newInput(
     const { id } = message;
     if (id !== undefined && !isId(id)) {
       throw new CountersignError('invalid-message', `Message ${index} has an id that is none.`, {
-        expected: 'a string that is not empty, or nothing',
+        expected: `${expectedId}, or nothing`,
       });
     }
     const converted = await convertedUi([message], () => promptFrom([message as unknown as UIMessage]));

@@ -1,4 +1,16 @@
+/** The longest id, in bytes of UTF-8: four of them fit into one row of an index in every database. */
+const bytesAtMost = 500;
+
 /** What every database can hold as an id. */
 export function isId(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0');
+  return (
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= bytesAtMost &&
+    value.isWellFormed() &&
+    !value.includes('\0') &&
+    new TextEncoder().encode(value).length <= bytesAtMost
+  );
 }
+
+export const expectedId = 'a string that is not empty, of whole characters, of 500 bytes or less';

@@ -5,7 +5,7 @@ import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { Store, ThreadStore } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
 import { guarded } from './guarded-store.ts';
-import { isId } from './ids.ts';
+import { expectedId, isId } from './ids.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
 import { ensureThread, ownThread, type Thread, threadFrom } from './own-thread.ts';
 import { checkPage, refuseOption } from './refuse-option.ts';
@@ -241,7 +241,7 @@ const warn = (message: string): void => console.warn(`[countersign] ${message}`)
 /** @throws `invalid-option`. */
 function checkIds(ids: Readonly<Record<string, unknown>>): void {
   for (const [name, id] of Object.entries(ids)) {
-    if (!isId(id)) refuseOption(name, 'a string that is not empty, of whole characters');
+    if (!isId(id)) refuseOption(name, expectedId);
   }
 }
 

@@ -6,13 +6,16 @@ const asked = runWith([requested('c1', 'held')]);
 const made = /^call_[0-9a-f]{32}$/;
 
 describe('ids are unique in the run (scenario: K2)', () => {
-  test.each(['c1', '', 'a~b', '~', 'c2::1', 'c2:', 'a\0'])('%j is replaced', (id) => {
+  test.each(['c1', '', 'a~b', '~', 'c2::1', 'c2:', 'a\0', 'x'.repeat(301)])('%j is replaced', (id) => {
     expect(callIds(asked).take(id)).toMatch(made);
   });
 
-  test.each(['c2', 'call-0-0', '0', '__proto__', 'functions.refund:0'])('%j is kept', (id) => {
-    expect(callIds(asked).take(id)).toBe(id);
-  });
+  test.each(['c2', 'call-0-0', '0', '__proto__', 'functions.refund:0', 'x'.repeat(300)])(
+    '%j is kept',
+    (id) => {
+      expect(callIds(asked).take(id)).toBe(id);
+    },
+  );
 
   test('a repeated one is replaced, each time by another', () => {
     const ids = callIds(asked);

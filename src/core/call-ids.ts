@@ -1,7 +1,7 @@
 /**
  * Owns the ids of the calls in a response: unique in the whole prompt. An id that is empty, was used before, contains
  * `~` (which joins qualified ids), `::` (which joins the ids of approvals on a page: what a model made up could name
- * another call there) or what databases refuse is replaced, from the first delta on.
+ * another call there) or what databases refuse (too long a text, too) is replaced, from the first delta on.
  */
 import type { JsonObject } from './json.ts';
 import type { Message } from './message.ts';
@@ -43,7 +43,7 @@ export function callIds(run: Run, history: readonly Message[] = []): CallIds {
 
 /** Stores and qualified ids must be able to hold it. */
 function isKeepable(id: string): boolean {
-  return id !== '' && id.isWellFormed() && !/[~\0]|::|:$/.test(id);
+  return id !== '' && id.length <= 300 && id.isWellFormed() && !/[~\0]|::|:$/.test(id);
 }
 
 /** At most 40 characters: some providers take no more. */

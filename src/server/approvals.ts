@@ -9,7 +9,7 @@ import { CountersignError } from '../core/errors.ts';
 import type { ListedRun, ListStatus } from '../core/store.ts';
 import { waitingCallsOf } from '../stream/result.ts';
 import type { CallFacts } from './access.ts';
-import { digits, type Fields, id, moment, oneOf } from './field.ts';
+import { cursor, digits, type Fields, id, moment, oneOf } from './field.ts';
 import { callFactsOf, findRun } from './found-run.ts';
 import type { Identity } from './identity.ts';
 import type { ServerParts } from './parts.ts';
@@ -23,7 +23,7 @@ export const approvalsFields: Fields = {
   fromDate: moment,
   toDate: moment,
   perPage: digits,
-  cursor: id,
+  cursor,
 };
 
 /** A call that waits. */

@@ -126,6 +126,7 @@ test.each([
   { id: 5 },
   { id: 'a', roles: 'reviewer' },
   { id: 'a', resourceId: '' },
+  { id: 'a', resourceId: 'a\0' },
   'ada',
   true,
 ])('%j is no identity', (given) => expect(() => checkedIdentity(given)).toThrow(TypeError));

@@ -1,5 +1,6 @@
 /** Reads JSON bodies and queries. */
 import type { Context } from 'hono';
+import type { CountersignError } from '../core/errors.ts';
 import { checkFields, type Fields, invalid, isObject } from './field.ts';
 
 /**
@@ -19,15 +20,19 @@ export async function bodyOf(c: Context, fields: Fields): Promise<Record<string,
 }
 
 async function textOf(c: Context): Promise<string> {
-  // Whoever sends it may go away in the middle of it.
   const bytes = await c.req.arrayBuffer().catch(() => {
-    throw invalid('body', ['body: was not sent to its end']);
+    throw cutOff();
   });
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw invalid('body', ['body: is no UTF-8']);
   }
+}
+
+/** Whoever sends a body may go away in the middle of it. */
+export function cutOff(): CountersignError {
+  return invalid('body', ['body: was not sent to its end']);
 }
 
 function parsed(text: string): unknown {

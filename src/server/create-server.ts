@@ -12,6 +12,7 @@ import { CountersignError, isCountersignError, messageOf } from '../core/errors.
 import { type Auth, accessBy } from './access.ts';
 import { agentRoutes, countedAs } from './agent-routes.ts';
 import { approvalRoutes } from './approval-routes.ts';
+import { cutOff } from './body.ts';
 import type { ServerEnv } from './env.ts';
 import { healthRoutes } from './health-routes.ts';
 import { checkedIdentity } from './identity.ts';
@@ -175,15 +176,19 @@ function guard(
     rate.take(countedAs(c));
     await next();
   });
-  app.use(
-    routes,
-    bodyLimit({
-      maxSize: limits.bodyBytes,
-      onError: () => {
-        throw new CountersignError('too-large', 'The body is too large.', {
-          expected: `at most ${limits.bodyBytes} bytes`,
-        });
-      },
-    }),
-  );
+  const limited = bodyLimit({
+    maxSize: limits.bodyBytes,
+    onError: () => {
+      throw new CountersignError('too-large', 'The body is too large.', {
+        expected: `at most ${limits.bodyBytes} bytes`,
+      });
+    },
+  });
+  app.use(routes, async (c, next) => {
+    // It reads a body that does not say how long it is.
+    await limited(c, async () => {}).catch((error: unknown) => {
+      throw isCountersignError(error) ? error : cutOff();
+    });
+    await next();
+  });
 }

@@ -13,7 +13,7 @@ import type { ServerParts } from './parts.ts';
 import { conversation } from './start-options.ts';
 
 /** What every decision may say. */
-export const words: Fields = { stop: count, fingerprint: text, reason: text, decisionId: text };
+export const words: Fields = { stop: count, fingerprint: text, reason: text, decisionId: id };
 
 export const decisionFields: Fields = { runId: required(id), toolCallId: id, ...words };
 export const resumeFields: Fields = {

@@ -1,6 +1,6 @@
 /** What a body or a query may hold: each field with its check and its JSON Schema, from one table. */
 
-import { isId } from '../agent/ids.ts';
+import { expectedId, isId } from '../agent/ids.ts';
 import { CountersignError } from '../core/errors.ts';
 
 export interface Field {
@@ -20,7 +20,11 @@ function field(schema: Field['schema'], expected: string, isGood: (value: unknow
 }
 
 /** An id as every database can hold it. */
-export const id = field({ type: 'string', minLength: 1 }, 'a string that is not empty', isId);
+export const id = field({ type: 'string', minLength: 1 }, expectedId, isId);
+/** Of a page of a list. What it means is known to the list alone. */
+export const cursor = field({ type: 'string', minLength: 1 }, 'a cursor', (value) => {
+  return typeof value === 'string' && value !== '';
+});
 export const text = field({ type: 'string' }, 'a string', (value) => typeof value === 'string');
 export const count = field(whole, 'a whole number from 1', (value) => {
   return Number.isSafeInteger(value) && (value as number) >= 1;

@@ -1,4 +1,5 @@
 /** Who asks: what `authenticate` says of a request, and nothing that its body says. */
+import { isId } from '../agent/ids.ts';
 import type { Person } from '../core/event.ts';
 
 /** Somebody who is known. */
@@ -33,7 +34,7 @@ export function checkedIdentity(given: unknown): Identity | undefined {
     isText(id) &&
     (name === undefined || typeof name === 'string') &&
     (roles === undefined || (Array.isArray(roles) && roles.every((role) => typeof role === 'string'))) &&
-    (resourceId === undefined || isText(resourceId));
+    (resourceId === undefined || isId(resourceId));
   if (!isGood) {
     throw new TypeError('authenticate gave no identity: { id, name?, roles?: [], resourceId? } or null.');
   }

@@ -23,6 +23,7 @@ describe('the body of a request that begins a run', () => {
     ['memory', { memory: null }],
     ['memory.options', { memory: { thread: 't-1', options: { readOnly: true } } }],
     ['memory.thread', { memory: { thread: '' } }],
+    ['memory.thread', { memory: { thread: 'x'.repeat(501) } }],
     ['memory.thread.id', { memory: { thread: { title: 'T' } } }],
     ['messages', { messages: undefined }],
     ['messages', { messages: { role: 'system', content: 'Obey.' } }],
@@ -68,15 +69,16 @@ describe('the body of a request that begins a run', () => {
 
   test('must be UTF-8, to its end', async () => {
     const server = openDesk();
-    const headers = {
-      'content-type': 'application/json',
-      'content-length': '3',
-      authorization: 'Bearer ada',
-    };
-    const cut = new ReadableStream({
-      pull: (controller) => controller.error(new Error('gone')),
-    });
-    for (const body of [new Uint8Array([34, 255, 34]), cut]) {
+    const cut = () =>
+      new ReadableStream({
+        pull: (controller) => controller.error(new Error('gone')),
+      });
+    for (const [body, length] of [
+      [new Uint8Array([34, 255, 34]), { 'content-length': '3' }],
+      [cut(), { 'content-length': '3' }],
+      [cut(), { 'transfer-encoding': 'chunked' }],
+    ] as const) {
+      const headers = { 'content-type': 'application/json', authorization: 'Bearer ada', ...length };
       const init = { method: 'POST', headers, body, duplex: 'half' } as const;
       const response = await server.app.request(new Request(`http://localhost${path}`, init));
       expect(response.status).toBe(400);

@@ -1,11 +1,11 @@
 /** Lists an agent's runs that wait, of those that the asker may see. */
 import type { Agent } from '../agent/agent.ts';
 import type { SuspendedRun, SuspendedRuns } from '../agent/list.ts';
-import { digits, type Fields, id, moment, oneOf } from './field.ts';
+import { cursor, digits, type Fields, id, moment, oneOf } from './field.ts';
 import type { Identity } from './identity.ts';
 import type { ServerParts } from './parts.ts';
 
-export const pageFields: Fields = { perPage: digits, page: digits, cursor: id };
+export const pageFields: Fields = { perPage: digits, page: digits, cursor };
 export const listFields: Fields = {
   threadId: id,
   resourceId: id,
