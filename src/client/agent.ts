@@ -152,9 +152,9 @@ export class ClientAgent {
     return this.#transport.json({ path, query, abortSignal, isRepeatable: true });
   }
 
-  /** Decides by conversation; answers at once, while the run goes on. */
+  /** Decides by conversation; answers at once, while the run goes on. It is sent once: an ended run is not found so. */
   sendToolApproval(options: SendToolApprovalOptions): Promise<SentToolApproval> {
-    return this.#transport.json(this.#decision('send-tool-approval', options));
+    return this.#transport.json({ ...this.#decision('send-tool-approval', options), isRepeatable: false });
   }
 
   /** Follows a run until it waits or has ended. */
