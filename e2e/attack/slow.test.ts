@@ -78,7 +78,8 @@ describe('with the limits that nobody set', () => {
 
   test('one person sends six hundred requests a minute, whoever else asks', async () => {
     const ask = (who: Who | undefined) => victim.ask(who, 'GET', '/api/agents');
-    for (let time = 0; time < 50; time++) expect((await ask(undefined)).status).toBe(401);
+    const unknown = await Promise.all(Array.from({ length: 700 }, () => ask(undefined)));
+    expect([...new Set(unknown.map(({ status }) => status))].sort()).toEqual([401, 429]);
     const answers = await Promise.all(Array.from({ length: 700 }, () => ask('paul')));
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(50);

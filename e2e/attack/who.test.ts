@@ -113,6 +113,21 @@ test('a thread of somebody else is not joined, read or taken', async () => {
   await expectUntouched(call);
 });
 
+test('nobody approves what they asked for themselves', async () => {
+  const nothingYet = { ...nothing, agentId: 'desk' };
+  for (const route of routesThat('start')) {
+    for (const who of ['rita', 'paul'] as const) {
+      const answer = await askRoute(victim, route, who, nothingYet, { messages: 'pay a' });
+      expect([route.name, who, said(answer)]).toEqual([route.name, who, '403 forbidden']);
+    }
+  }
+  const call = await victim.hold('cleo', 'pay a');
+  for (const route of routesThat('decide')) {
+    expect(said(await askRoute(victim, route, 'cleo', call))).toBe('403 forbidden');
+  }
+  await expectUntouched(call);
+});
+
 describe('a call for a reviewer', () => {
   test.each(['ada', 'cleo'] as const)(
     'is not decided by those whose run it is, on any route: %s',

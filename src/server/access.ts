@@ -53,7 +53,8 @@ export interface Access {
   ): { readonly resourceId?: string } | 'nothing';
   /**
    * The resource that a run belongs to which the identity begins.
-   * @throws `forbidden` when the request names another one.
+   * @throws `forbidden` when the request names another one, and for an identity that has none: it could not see its
+   *   own run, and a reviewer would be no owner of it, and could approve what they asked for.
    */
   resourceFor(identity: Identity | undefined, asked: string | undefined): string | undefined;
 }
@@ -94,10 +95,18 @@ export function accessBy(auth: Auth | undefined): Access {
     },
     resourceFor(identity, asked) {
       if (auth === undefined) return asked;
-      if (asked !== undefined && asked !== identity?.resourceId) throw foreignResource();
-      return identity?.resourceId;
+      const own = identity?.resourceId;
+      if (own === undefined) throw noResource();
+      if (asked !== undefined && asked !== own) throw foreignResource();
+      return own;
     },
   };
+}
+
+function noResource(): CountersignError {
+  return new CountersignError('forbidden', 'You have no resource, so you begin no runs.', {
+    expected: 'an identity with a resourceId',
+  });
 }
 
 function foreignResource(): CountersignError {
