@@ -93,12 +93,13 @@ describe.each(operations)('$name', (walked) => {
   const bodySchema = operation.requestBody?.content['application/json']?.schema;
 
   test('answers as the document says', async () => {
-    const { desk, who, url, body } = await startSample(name, plan);
+    const { desk, who, url, body, release } = await startSample(name, plan);
     if (body !== undefined) {
       const at = ['paths', path, method, 'requestBody', 'content', 'application/json', 'schema'];
       expect(wrongWith(at, body)).toEqual([]);
     }
     const response = await ask(desk.app, method, url, { who, body });
+    release?.();
     const answer = await response.text();
     const [status] = Object.keys(operation.responses).filter((one) => one !== 'default');
     expect([String(response.status), response.status < 300 ? '' : answer]).toEqual([status, '']);

@@ -13,6 +13,7 @@ import { type Auth, accessBy } from './access.ts';
 import { agentRoutes, countedAs } from './agent-routes.ts';
 import { approvalRoutes } from './approval-routes.ts';
 import { cutOff } from './body.ts';
+import { chatRoutes } from './chat-routes.ts';
 import type { ServerEnv } from './env.ts';
 import { healthRoutes } from './health-routes.ts';
 import { checkedIdentity } from './identity.ts';
@@ -89,6 +90,7 @@ export function createServer(config: ServerConfig): CountersignServer {
   guard(app, config, parts, state);
   healthRoutes(app, parts, state);
   agentRoutes(app, parts);
+  chatRoutes(app, parts);
   approvalRoutes(app, parts);
   runRoutes(app, parts);
   threadRoutes(app, parts);

@@ -1,4 +1,7 @@
 /** For each operation of the OpenAPI document: what must be there, and a request that succeeds. */
+import { z } from 'zod';
+import { createTool } from '../../agent/create-tool.ts';
+import { Memory } from '../../agent/memory.ts';
 import { interruptedDesk, stalledDesk } from './broken-desks.ts';
 import { type Desk, openDesk, type Plan, type Who } from './desk.ts';
 
@@ -7,6 +10,8 @@ export interface Sample {
   readonly who: Who;
   readonly url: string;
   readonly body?: unknown;
+  /** Lets go on what the answer waits for. */
+  readonly release?: () => void;
 }
 
 type Start = (desk: Desk) => Promise<Omit<Sample, 'who' | 'desk'> & { readonly who?: Who }>;
@@ -72,6 +77,14 @@ const samples: Readonly<Record<string, Start>> = {
       body: { threadId: 't-1', resourceId: 'ada', toolCallId, approved: true },
     };
   },
+  'post /api/agents/{agentId}/chat': async () => ({
+    url: '/api/agents/chat/chat',
+    body: {
+      id: 't-1',
+      trigger: 'submit-message',
+      messages: [{ id: 'm-1', role: 'user', parts: [{ type: 'text', text: messages }] }],
+    },
+  }),
   'get /api/agents/{agentId}/suspended-runs': async (desk) => {
     await asking(desk);
     await held(desk);
@@ -118,6 +131,27 @@ const samplesAfter: Readonly<Record<string, (plan: Plan) => Promise<Omit<Sample,
       url: `/api/approvals/${call.runId}/${call.toolCallId}/resolve`,
       body: { stop, output: { did: 'a' } },
     };
+  },
+  'get /api/agents/{agentId}/chat/{threadId}/stream': async (plan) => {
+    const inside = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const look = createTool({
+      id: 'look',
+      inputSchema: z.object({ what: z.string() }),
+      execute: async () => {
+        inside.resolve();
+        await gate.promise;
+        return 'seen';
+      },
+    });
+    const desk = openDesk({ ...plan, agent: { memory: new Memory(), tools: { look } } });
+    const parts = [{ type: 'text', text: 'look a' }];
+    void desk.events('ada', '/api/agents/desk/chat', {
+      id: 't-1',
+      messages: [{ id: 'm', role: 'user', parts }],
+    });
+    await inside.promise;
+    return { desk, url: '/api/agents/desk/chat/t-1/stream', release: gate.resolve };
   },
   'post /api/runs/{runId}/continue': async (plan) => {
     const { desk, runId } = await stalledDesk(plan);

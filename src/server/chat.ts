@@ -1,0 +1,216 @@
+/** What each request of a chat page begins: a run, decisions, another try, or a look at what goes on. */
+import type { Agent } from '../agent/agent.ts';
+import type { UiMessageInput } from '../agent/ui-message-input.ts';
+import { openRunsOf, spokenInThread } from '../conversation/thread.ts';
+import type { UiPart } from '../conversation/ui-parts.ts';
+import { CountersignError, isCountersignError } from '../core/errors.ts';
+import { endedError } from '../core/log-errors.ts';
+import { headOf, stalledRuns } from '../core/next.ts';
+import type { Run } from '../core/state.ts';
+import { decideAnswers } from './chat-answers.ts';
+import type { Posted } from './chat-body.ts';
+import { errorChunk, finishChunk, fromMessage, type Known, nothingKnown } from './chat-chunks.ts';
+import type { LiveAnswer, LiveAnswers } from './chat-live.ts';
+import { followed, fromLeg, messageOf, reply } from './chat-reply.ts';
+import { type FoundRun, findRun } from './found-run.ts';
+import { type Identity, personOf } from './identity.ts';
+import type { ServerParts } from './parts.ts';
+import type { Told } from './sse.ts';
+import { startOptions } from './start-options.ts';
+import { threadsOf } from './threads.ts';
+
+/** A chat page's request. */
+export interface Chat {
+  readonly parts: ServerParts;
+  readonly live: LiveAnswers;
+  readonly agent: Agent;
+  readonly identity: Identity | undefined;
+  readonly threadId: string;
+}
+
+/** @throws `memory-required`. */
+export function checkMemory({ agent }: Chat, isOwn: boolean): void {
+  if (isOwn) return;
+  throw new CountersignError(
+    'memory-required',
+    `Agent "${agent.id}" has no memory, and a chat is kept in one.`,
+    {
+      agentId: agent.id,
+      expected: 'new Agent({ …, memory: new Memory() })',
+    },
+  );
+}
+
+/** Begins a run with what the page's person said. Said again it is not done again. */
+export async function say(
+  chat: Chat,
+  said: UiMessageInput,
+  body: Readonly<Record<string, unknown>>,
+): Promise<Told> {
+  const { parts, agent, identity, threadId } = chat;
+  const again = said.id === undefined ? undefined : await answerTo(chat, said.id);
+  if (again) return again;
+  const given = body.memory as { resource?: string } | undefined;
+  const memory = { ...given, thread: threadId };
+  const stream = await agent.stream(said, startOptions(parts, agent, identity, { ...body, memory }));
+  return toldLive(chat, { stream, before: [], saidId: said.id });
+}
+
+/** The answer to a message that the thread has already; undefined where nothing came of it. */
+async function answerTo(chat: Chat, saidId: string): Promise<Told | undefined> {
+  const { parts, agent, identity, threadId } = chat;
+  const thread = await threadOf(chat);
+  if (thread === undefined) return undefined;
+  const live = chat.live.of(agent.id, threadId);
+  if (live?.saidId === saidId) return toldAgain(live);
+  const open = await openRunsOf(thread.places, thread.ids);
+  const spoken = await spokenInThread(thread.places, threadId, { last: lookedAt }, open);
+  const runId = spoken.find(({ message }) => message.id === saidId)?.runId;
+  const given = spoken.find((one) => runId && one.runId === runId && one.message.role === 'assistant');
+  if (runId === undefined || given === undefined) return undefined;
+  if (open.some(({ started }) => started.runId === runId)) {
+    return toldWhole(chat, await findRun(parts, identity, runId, agent.id));
+  }
+  const all = given.message.parts as unknown as UiPart[];
+  const told = [...fromMessage(all, nothingKnown()), finishChunk('stop')];
+  return reply(runId, given.message.id, told, []);
+}
+
+/** The newest messages of a thread in which one is looked for that is sent again. */
+const lookedAt = 40;
+
+/** Decides what the page's person answered before they went on to say something. */
+export async function decideBefore(chat: Chat, { answers }: Posted): Promise<void> {
+  try {
+    if (answers.length > 0) await decided(chat, answers);
+  } catch (error) {
+    // What cannot be decided keeps waiting, and must not keep the person from speaking.
+    if (!isCountersignError(error) || error.status >= 500) throw error;
+  }
+}
+
+/** Decides what the page's person answered, and tells on. */
+export async function answer(chat: Chat, { answers, calls }: Posted): Promise<Told> {
+  const { parts, agent, identity } = chat;
+  const { own, runId, leg, count, refused } = await decided(chat, answers);
+  const now = await findRun(parts, identity, runId, agent.id);
+  const message = await messageOf(parts, now);
+  const waiting = new Set(refused.map(({ toolCallId }) => toolCallId));
+  const isShown = message.parts.some(({ toolCallId }) => waiting.has(String(toolCallId)));
+  if (count === 0 && !isShown) throw refused[0]?.error ?? nothingWaits(chat);
+  const ids = new Set(own.map(({ toolCallId }) => toolCallId));
+  const known: Known = { steps: lastStepWith(ids, message.parts), calls: new Set(calls) };
+  const errors = refused.map(({ error }) => errorChunk(error)).slice(0, 1);
+  if (leg === undefined) {
+    const told = fromMessage(message.parts, known, waiting);
+    return reply(runId, message.id, told, followed(agent, now, known, parts), errors);
+  }
+  // What follows the step is the leg's to tell.
+  const before = upToStep(known.steps, message.parts);
+  chat.live.add(agent.id, chat.threadId, { stream: leg, before });
+  const told = fromMessage(before, known, waiting);
+  return reply(runId, message.id, told, fromLeg(leg.fullStream, known), errors);
+}
+
+/** @throws `run-not-found`, `call-not-waiting` where nothing is answered. */
+async function decided(chat: Chat, answers: Posted['answers']) {
+  const { parts, agent, identity, threadId } = chat;
+  const [first] = answers;
+  if (first === undefined) throw nothingWaits(chat);
+  const { runId } = first;
+  const found = await findRun(parts, identity, runId, agent.id);
+  if (found.facts.threadId !== threadId) throw endedError(runId, undefined);
+  // A message is one run.
+  const own = answers.filter((one) => one.runId === runId);
+  return { own, runId, ...(await decideAnswers(parts, agent, identity, found, own)) };
+}
+
+function nothingWaits({ agent, threadId }: Chat): CountersignError {
+  return new CountersignError('call-not-waiting', 'Nothing that the messages answer waits.', {
+    agentId: agent.id,
+    threadId,
+    expected: "a new message of the user, or an answer to a call of the assistant's message",
+    todo: 'Load the messages of the thread again.',
+  });
+}
+
+/** The number of the last step that has one of the calls. */
+function lastStepWith(ids: ReadonlySet<string>, parts: readonly UiPart[]): number {
+  const last = parts.findLastIndex(({ toolCallId }) => ids.has(String(toolCallId)));
+  return parts.slice(0, last + 1).filter(({ type }) => type === 'step-start').length;
+}
+
+function upToStep(steps: number, parts: readonly UiPart[]): readonly UiPart[] {
+  let step = 0;
+  return parts.filter(({ type }) => {
+    if (type === 'step-start') step++;
+    return step <= steps;
+  });
+}
+
+/** Tries the model call of a stalled run again. Nothing else is done again: its tools would run anew. */
+export async function regenerate(chat: Chat): Promise<Told> {
+  const { parts, agent, identity } = chat;
+  const newest = (await openRuns(chat)).at(-1);
+  if (newest === undefined || stalledRuns(newest).length === 0 || headOf(newest) !== 'waiting') {
+    throw new CountersignError('run-not-stalled', 'The newest answer of this conversation stands.', {
+      agentId: agent.id,
+      threadId: chat.threadId,
+      expected: 'a conversation whose model failed: only that is tried again',
+      todo: 'Send a new message: done again, the answer would run its tools again.',
+    });
+  }
+  const { runId } = newest.started;
+  const found = await findRun(parts, identity, runId, agent.id);
+  const { parts: before } = await messageOf(parts, found);
+  return toldLive(chat, { stream: await agent.continueRun({ runId, ...personOf(identity) }), before });
+}
+
+/** What goes on in the thread, from the beginning of its message; undefined when nothing does. */
+export async function look(chat: Chat): Promise<Told | undefined> {
+  const { parts, live, agent, identity, threadId } = chat;
+  const open = await openRuns(chat);
+  const here = live.of(agent.id, threadId);
+  if (here && (await threadOf(chat))) return toldAgain(here);
+  const going = open.findLast((run) => headOf(run) !== 'waiting');
+  return going && toldWhole(chat, await findRun(parts, identity, going.started.runId, agent.id));
+}
+
+/** A leg that began just now, after what its message said before. */
+function toldLive({ live, agent, threadId }: Chat, answer: LiveAnswer): Told {
+  live.add(agent.id, threadId, answer);
+  return toldAgain(answer);
+}
+
+function toldAgain({ stream, before }: LiveAnswer): Told {
+  const known = nothingKnown();
+  const told = fromMessage(before, known);
+  return reply(stream.runId, stream.messageId, told, fromLeg(stream.fullStream, known));
+}
+
+/** A run from the beginning of its message, from what is stored. */
+async function toldWhole({ parts, agent }: Chat, found: FoundRun): Promise<Told> {
+  const { id, parts: all } = await messageOf(parts, found);
+  const known = nothingKnown();
+  const told = fromMessage(all, known);
+  return reply(found.facts.runId, id, told, followed(agent, found, known, parts));
+}
+
+/** The thread, where there is one and the page's person may see it. */
+async function threadOf({ parts, agent, identity, threadId }: Chat) {
+  const { places } = await threadsOf(parts, agent.id);
+  const row = await places.threads.get(threadId);
+  if (row === undefined) return undefined;
+  const ids = { threadId, resourceId: row.resourceId };
+  return (await parts.access.mayRead(identity, { ...ids, agentId: agent.id })) ? { places, ids } : undefined;
+}
+
+/** The agent's open runs in the thread, the oldest first. */
+async function openRuns(chat: Chat): Promise<Run[]> {
+  const thread = await threadOf(chat);
+  if (thread === undefined) return [];
+  const runs = await openRunsOf(thread.places, thread.ids);
+  return runs
+    .filter(({ started }) => started.agentId === chat.agent.id)
+    .sort((one, other) => one.started.at - other.started.at);
+}
