@@ -7,9 +7,9 @@ export interface Route {
   readonly name: string;
   /**
    * `open` to everybody; `list`: of what one may see; `read`, `decide` and `move`: about one run or thread, of which the
-   * last decides no call; `start`: begins a run; `fixed`: the same for all.
+   * last decides no call; `start`: begins a run; `page`: of a chat page; `fixed`: the same for all.
    */
-  readonly kind: 'open' | 'fixed' | 'list' | 'read' | 'decide' | 'move' | 'start';
+  readonly kind: 'open' | 'fixed' | 'list' | 'read' | 'decide' | 'move' | 'start' | 'page';
   /** What a foreign thing is to who asks. */
   readonly unknown?: 'run-not-found' | 'thread-not-found';
   readonly body?: (call: Waiting, resourceId: string) => Record<string, unknown>;
@@ -22,6 +22,17 @@ const decides = { kind: 'decide', ...ofRun } as const;
 const withStop = { ...decides, body: ({ stop }: Waiting) => ({ stop }) };
 const moves = { kind: 'move', ...ofRun, body: () => ({}) } as const;
 const start = { kind: 'start', body: () => ({ messages: 'Hi' }) } as const;
+/** What a chat page posts when its person has approved a call. */
+export function approvalOnPage({ runId, toolCallId, stop, threadId }: Waiting): Record<string, unknown> {
+  const approval = { id: `${runId}::${toolCallId}::${stop}`, approved: true };
+  const part = { type: 'tool-delete', toolCallId, state: 'approval-responded', input: {}, approval };
+  const messages = [
+    { id: 'u', role: 'user', parts: [{ type: 'text', text: 'delete a' }] },
+    { id: 'a', role: 'assistant', parts: [part] },
+  ];
+  return { id: threadId, messages, trigger: 'submit-message' };
+}
+
 const approval = '/api/approvals/{runId}/{toolCallId}';
 
 export const routes: readonly Route[] = [
@@ -45,6 +56,8 @@ export const routes: readonly Route[] = [
     ...decides,
     body: ({ threadId, toolCallId }, resourceId) => ({ threadId, resourceId, toolCallId, approved: true }),
   },
+  { name: 'POST /api/agents/{agentId}/chat', kind: 'page', body: approvalOnPage },
+  { name: 'GET /api/agents/{agentId}/chat/{threadId}/stream', kind: 'page' },
   { name: 'GET /api/agents/{agentId}/suspended-runs', kind: 'list' },
   { name: 'GET /api/approvals', kind: 'list' },
   { name: `GET ${approval}`, kind: 'read', ...ofRun },

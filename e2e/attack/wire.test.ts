@@ -323,7 +323,9 @@ describe('methods', () => {
         const text = requestText({ method: 'HEAD', path: pathOf(route, call), token });
         const { statuses, text: answer } = await victim.raw(text);
         const isPost = methodOf(route) === 'POST';
-        expect([route.name, time, statuses]).toEqual([route.name, time, [isPost ? 404 : 200]]);
+        // Of a thread in which nothing goes on there is nothing to follow.
+        const status = isPost ? 404 : expect.toBeOneOf([200, 204]);
+        expect([route.name, time, statuses]).toEqual([route.name, time, [status]]);
         expect(answer.split('\r\n\r\n')[1]).toBe('');
       }
     }
