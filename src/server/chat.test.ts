@@ -5,7 +5,8 @@ import { createTool } from '../agent/create-tool.ts';
 import { Memory } from '../agent/memory.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
-import { type Desk, openDesk, type Plan, type Who } from './test-support/desk.ts';
+import { bearerTokens } from './bearer-tokens.ts';
+import { type Desk, openDesk, type Plan, people, type Who } from './test-support/desk.ts';
 import { openPage, type Page } from './test-support/page.ts';
 
 const chatPath = '/api/agents/chat/chat';
@@ -396,12 +397,18 @@ describe('a model that failed', () => {
     ]);
     const desk = openDesk({
       agent: { memory: new Memory(), model, tools, defaultOptions: { maxRetries: 0 } },
+      auth: { authenticate: bearerTokens(people), canRead: () => true },
     });
     const page = openPage(desk, 'ada', 't-1', { agent: 'desk' });
     await page.chat.sendMessage({ text: 'Go.' });
     await page.during(() => answering(page));
     expect(page.chat.status).toBe('error');
     expect(page.chat.error?.message).toContain('The run is stalled');
+    // Not by who may only see it.
+    const { messages } = page.chat;
+    const body = { id: 't-1', messages, trigger: 'regenerate-message' };
+    const refused = await desk.post('ben', '/api/agents/desk/chat', body);
+    expect([refused.status, refused.body.code]).toEqual([403, 'forbidden']);
     await page.chat.regenerate();
     expect(page.chat.error).toBeUndefined();
     expect(page.texts()).toEqual(['So.', 'Done.']);

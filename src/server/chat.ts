@@ -12,7 +12,7 @@ import type { Posted } from './chat-body.ts';
 import { errorChunk, finishChunk, fromMessage, type Known, nothingKnown } from './chat-chunks.ts';
 import type { LiveAnswer, LiveAnswers } from './chat-live.ts';
 import { followed, fromLeg, messageOf, reply } from './chat-reply.ts';
-import { type FoundRun, findRun } from './found-run.ts';
+import { checkMayMove, type FoundRun, findRun } from './found-run.ts';
 import { type Identity, personOf } from './identity.ts';
 import type { ServerParts } from './parts.ts';
 import type { Told } from './sse.ts';
@@ -162,6 +162,7 @@ export async function regenerate(chat: Chat): Promise<Told> {
   }
   const { runId } = newest.started;
   const found = await findRun(parts, identity, runId, agent.id);
+  checkMayMove(parts, identity, found.facts);
   const { parts: before } = await messageOf(parts, found);
   return toldLive(chat, { stream: await agent.continueRun({ runId, ...personOf(identity) }), before });
 }

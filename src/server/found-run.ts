@@ -84,3 +84,18 @@ export async function checkMayDecide(
         : 'the owner of the run, or a reviewer',
   });
 }
+
+/** @throws `forbidden` for who may only see the run. */
+export function checkMayMove(
+  { access }: ServerParts,
+  identity: Identity | undefined,
+  facts: FoundRun['facts'],
+): void {
+  if (access.mayMove(identity, facts)) return;
+  const { runId, agentId } = facts;
+  throw new CountersignError('forbidden', 'You may see this run, and not move or end it.', {
+    runId,
+    agentId,
+    expected: 'the owner of the run, or a reviewer',
+  });
+}

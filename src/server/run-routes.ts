@@ -1,13 +1,12 @@
 /** What is asked of a run as a whole: to go on where it is stalled, or to end. */
 import type { Hono } from 'hono';
 import type { Agent } from '../agent/agent.ts';
-import { CountersignError } from '../core/errors.ts';
 import { agentMissing } from './answer-approval.ts';
 import { bodyOf } from './body.ts';
 import { described } from './describe.ts';
 import type { ServerEnv } from './env.ts';
 import { type Fields, text } from './field.ts';
-import { findRun } from './found-run.ts';
+import { checkMayMove, findRun } from './found-run.ts';
 import { type Identity, personOf } from './identity.ts';
 import type { ServerParts } from './parts.ts';
 
@@ -58,13 +57,7 @@ export function runRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
 async function movable(parts: ServerParts, identity: Identity | undefined, id: string) {
   const { facts } = await findRun(parts, identity, id);
   const { runId, agentId } = facts;
-  if (!parts.access.mayMove(identity, facts)) {
-    throw new CountersignError('forbidden', 'You may see this run, and not move or end it.', {
-      runId,
-      agentId,
-      expected: 'the owner of the run, or a reviewer',
-    });
-  }
+  checkMayMove(parts, identity, facts);
   const agent: Agent | undefined = parts.agents.get(agentId);
   if (agent === undefined) throw agentMissing(facts);
   return { runId, agent, by: personOf(identity) };
