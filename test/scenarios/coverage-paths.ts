@@ -30,7 +30,7 @@ export const paths = {
   LibSQL: { isBuilt: true, evidence: everyWorld },
   'several processes': {
     isBuilt: true,
-    evidence: /spawnChild\(|openStage\(database\)|process\.execPath|crashMatrix\(/,
+    evidence: /spawnChild\(|openStage\(database\)|process\.execPath|crashMatrix\(|startServer\(/,
   },
   'resolve interrupted': { isBuilt: true, evidence: /\.resolveCall\(/ },
   observe: { isBuilt: true, evidence: /\.observe\(/ },

@@ -57,11 +57,7 @@ function durability(
 }
 
 /** What comes later, the tools that a caller brings along, conversations, and the server. */
-function later(
-  toolset: Cell,
-  memory: Cell,
-  overHttp: Cell = issue('http'),
-): readonly (readonly [Cell, ...Path[]])[] {
+function later(toolset: Cell, memory: Cell, overHttp: Cell): readonly (readonly [Cell, ...Path[]])[] {
   return [[toolset, 'toolset'], [memory, 'memory'], [overHttp, 'HTTP'], http, mcp];
 }
 
@@ -86,12 +82,14 @@ const inConversations = test('memory-decisions');
 const inTeams = test('team-thread');
 const overHttp = test('http-decisions');
 const afterRestart = test('http-after-restart');
+const heldOverHttp = test('http-holds');
+const wrongPerson = test('k15-wrong-person');
+const keptOverHttp = test('http-kept');
 const talk = test('two-processes-talk');
 const besideAnswers = test('auto-resume-tools');
 const aroundAnswers = test('auto-resume-around');
 const nestedSets = test('toolsets-nested');
 const heldInTalk = test('memory-held');
-const overHttpLater = issue('http');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
 export const coverage: Readonly<Record<KindOfFault, Row>> = {
@@ -128,7 +126,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-model'), 'sub-agent'],
     answered('model'),
-    ...later(toolsetsLater, inConversations),
+    ...later(toolsetsLater, inConversations, heldOverHttp),
   ),
   K5: cells(
     [test('k05-every-path-holds'), ...world, 'approve', 'listSuspendedRuns'],
@@ -136,7 +134,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
     [test('team-model'), 'sub-agent'],
     answered('options'),
-    ...later(toolsets, heldInTalk, overHttp),
+    ...later(toolsets, heldInTalk, heldOverHttp),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
@@ -144,7 +142,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, inConversations),
+    ...later(toolsets, inConversations, heldOverHttp),
   ),
   K7: cells(
     [test('k07-neighbours'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -153,7 +151,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, heldInTalk),
+    ...later(toolsets, heldInTalk, heldOverHttp),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
@@ -181,14 +179,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, doesNotApply('no model is asked after it'), afterThread),
     [test('team-model'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, turns),
+    ...later(toolsetsLater, turns, keptOverHttp),
   ),
   K11: cells(
     [loaded, ...today],
     ...durability(talk, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
     [inTeams, 'sub-agent'],
     answered('told'),
-    ...later(nestedSets, loaded),
+    ...later(nestedSets, loaded, keptOverHttp),
   ),
   K12: cells(
     [test('k12-what-is-stored'), ...faces, ...kept, 'agent tool', 'approve', 'listSuspendedRuns'],
@@ -198,7 +196,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, doesNotApply('it stores nothing'), afterThread),
     [test('team-context'), 'sub-agent'],
     answered('told'),
-    ...later(nestedSets, keptInThread),
+    ...later(nestedSets, keptInThread, keptOverHttp),
   ),
   K13: cells(
     [test('k13-nothing-changes'), ...world, ...verdicts, 'continueRun'],
@@ -211,7 +209,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-context'), 'sub-agent'],
     answered('options'),
-    ...later(toolsets, keptInThread),
+    ...later(toolsets, keptInThread, keptOverHttp),
   ),
   K14: cells(
     [test('k14-same-grammar'), 'stream', ...kept, ...tools, ...verdicts, 'continueRun'],
@@ -225,14 +223,23 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-stream'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, heldInTalk, afterRestart),
+    ...later(toolsetsLater, heldInTalk, test('http-grammar')),
   ),
   K15: cells(
-    [overHttpLater, ...today],
-    ...durability(overHttpLater, overHttpLater, overHttpLater, overHttpLater),
-    [overHttpLater, 'sub-agent'],
+    [wrongPerson, ...world, ...verdicts, 'listSuspendedRuns', 'sub-agent'],
+    [
+      doesNotApply('no route leads to it: in a process the application decides for whom it is called'),
+      'continueRun',
+      'cancelRun',
+    ],
+    ...durability(
+      test('e2e/http/approval-flow'),
+      doesNotApply('in a process the application decides for whom it is called; its route is under HTTP'),
+      doesNotApply('in a process the application decides for whom it is called; its route is under HTTP'),
+      wrongPerson,
+    ),
     answered('model'),
-    ...later(overHttpLater, overHttpLater, overHttp),
+    ...later(wrongPerson, wrongPerson, overHttp),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],
@@ -240,7 +247,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     [doesNotApply('the turn that answers waits for no person'), 'auto-resume'],
-    ...later(nestedSets, heldInTalk),
+    ...later(nestedSets, heldInTalk, keptOverHttp),
   ),
   K17: cells(
     [
@@ -258,7 +265,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     answered('races'),
-    ...later(toolsetsLater, turns),
+    ...later(toolsetsLater, turns, keptOverHttp),
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
@@ -267,14 +274,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(talk, aroundAnswers, aroundAnswers, aroundAnswers),
     [besideAnswers, 'sub-agent'],
     answered(),
-    ...later(besideAnswers, aroundAnswers),
+    ...later(besideAnswers, aroundAnswers, keptOverHttp),
   ),
   K19: cells(
     [test('k19-nothing-lingers'), ...today],
     ...durability(races, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, keptInThread),
+    ...later(toolsetsLater, keptInThread, keptOverHttp),
   ),
   K20: cells(
     [test('k20-declined'), ...world, ...verdicts],
@@ -282,6 +289,6 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
     [test('team-decisions'), 'sub-agent'],
     answered('races'),
-    ...later(toolsets, inConversations),
+    ...later(toolsets, inConversations, heldOverHttp),
   ),
 };
