@@ -6,14 +6,14 @@ import { CountersignError } from '../core/errors.ts';
 import type { AgentOutput, AgentStream } from '../stream/output.ts';
 import { agentCard } from './agent-card.ts';
 import { bodyOf, queryOf } from './body.ts';
-import { decisionFields, decisionOf, resumeFields } from './decide.ts';
+import { decisionFields, decisionOf, refusedWith, resumeFields } from './decide.ts';
 import { described } from './describe.ts';
 import type { ServerEnv } from './env.ts';
 import type { ServerParts } from './parts.ts';
 import { problemOf } from './problem.ts';
-import { sendApproval, sendFields } from './send-approval.ts';
+import { sendApproval, sendErrors, sendFields } from './send-approval.ts';
 import { eventStream } from './sse.ts';
-import { startFields, startOptions } from './start-options.ts';
+import { startErrors, startFields, startOptions } from './start-options.ts';
 import { listFields, suspendedRuns } from './suspended-runs.ts';
 
 type Ctx = Context<ServerEnv>;
@@ -24,11 +24,15 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   const agentOf = (c: Ctx): Agent => countersign.getAgent(c.req.param('agentId') ?? '');
   const path = ['agentId'];
 
-  app.get(at(''), described({ summary: 'The agents of this server', tag: 'agents' }), (c) => {
-    const cards = Object.entries(countersign.agents).map(([key, agent]) => [key, agentCard(agent)]);
-    return c.json(Object.fromEntries(cards));
-  });
-  app.get(at('/:agentId'), described({ summary: 'An agent', tag: 'agents', path }), (c) =>
+  app.get(
+    at(''),
+    described({ summary: 'The agents of this server', tag: 'agents', schema: 'Agents' }),
+    (c) => {
+      const cards = Object.entries(countersign.agents).map(([key, agent]) => [key, agentCard(agent)]);
+      return c.json(Object.fromEntries(cards));
+    },
+  );
+  app.get(at('/:agentId'), described({ summary: 'An agent', tag: 'agents', path, schema: 'Agent' }), (c) =>
     c.json(agentCard(agentOf(c))),
   );
 
@@ -43,7 +47,14 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   };
   app.post(
     at('/:agentId/stream'),
-    described({ summary: 'Begins a run', tag: 'agents', path, body: starts, answer: 'events' }),
+    described({
+      summary: 'Begins a run',
+      tag: 'agents',
+      path,
+      body: starts,
+      answer: 'events',
+      errors: startErrors,
+    }),
     (c) =>
       streamed(parts, c, async () => {
         const { agent, messages, options } = await started(c);
@@ -57,6 +68,8 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       tag: 'agents',
       path,
       body: starts,
+      schema: 'Output',
+      errors: [...startErrors, 'model-failed'],
     }),
     async (c) => {
       const { agent, messages, options } = await started(c);
@@ -73,7 +86,14 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
     };
     app.post(
       at(`/:agentId/${verdict}-tool-call`),
-      described({ summary, tag: 'agents', path, body: decisionFields, answer: 'events' }),
+      described({
+        summary,
+        tag: 'agents',
+        path,
+        body: decisionFields,
+        answer: 'events',
+        errors: [...refusedWith[verdict], 'call-required'],
+      }),
       (c) =>
         streamed(parts, c, async () => {
           const { agent, options } = await decision(c);
@@ -87,6 +107,8 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
         tag: 'agents',
         path,
         body: decisionFields,
+        schema: 'Output',
+        errors: [...refusedWith[verdict], 'call-required'],
       }),
       async (c) => {
         const { agent, options } = await decision(c);
@@ -103,6 +125,7 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       path,
       body: resumeFields,
       answer: 'events',
+      errors: [...refusedWith.resume, 'call-required'],
     }),
     (c) =>
       streamed(parts, c, async () => {
@@ -115,7 +138,14 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
 
   app.post(
     at('/:agentId/send-tool-approval'),
-    described({ summary: 'Decides by conversation', tag: 'agents', path, body: sendFields }),
+    described({
+      summary: 'Decides by conversation',
+      tag: 'agents',
+      path,
+      body: sendFields,
+      schema: 'Sent',
+      errors: sendErrors,
+    }),
     async (c) => {
       const agent = agentOf(c);
       return c.json(await sendApproval(parts, agent, c.get('identity'), await bodyOf(c, sendFields)));
@@ -124,7 +154,14 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
 
   app.get(
     at('/:agentId/suspended-runs'),
-    described({ summary: "The agent's runs that wait", tag: 'agents', path, query: listFields }),
+    described({
+      summary: "The agent's runs that wait",
+      tag: 'agents',
+      path,
+      query: listFields,
+      schema: 'SuspendedRuns',
+      errors: ['forbidden', 'invalid-option'],
+    }),
     async (c) => c.json(await suspendedRuns(parts, agentOf(c), c.get('identity'), queryOf(c, listFields))),
   );
 }

@@ -10,6 +10,7 @@ import { refuseOption } from '../agent/refuse-option.ts';
 import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
 import { type Auth, accessBy } from './access.ts';
 import { agentRoutes, countedAs } from './agent-routes.ts';
+import { answerSchemas } from './answer-schemas.ts';
 import { approvalRoutes } from './approval-routes.ts';
 import type { ServerEnv } from './env.ts';
 import { healthRoutes } from './health-routes.ts';
@@ -89,7 +90,10 @@ export function createServer(config: ServerConfig): CountersignServer {
   threadRoutes(app, parts);
   const info = { title: 'Countersign', version: '1', description: 'Agents whose sensitive tool calls wait.' };
   const security = auth ? { security: [{ bearer: [] }] } : {};
-  const components = auth ? { securitySchemes: { bearer: { type: 'http' as const, scheme: 'bearer' } } } : {};
+  const components = {
+    schemas: answerSchemas as never,
+    ...(auth ? { securitySchemes: { bearer: { type: 'http' as const, scheme: 'bearer' } } } : {}),
+  };
   app.get(
     `${basePath}/openapi.json`,
     openAPIRouteHandler(app, { documentation: { info, components, ...security }, excludeStaticFile: false }),

@@ -1,5 +1,7 @@
 /** How each route is described in the OpenAPI document. */
 import { describeRoute } from 'hono-openapi';
+import { CountersignError, type ErrorCode } from '../core/errors.ts';
+import { type AnswerName, answerRef } from './answer-schemas.ts';
 import { type Fields, schemaOf } from './field.ts';
 
 export interface Description {
@@ -9,49 +11,54 @@ export interface Description {
   readonly path?: readonly string[];
   readonly query?: Fields;
   readonly body?: Fields;
-  readonly answer?: 'json' | 'events' | 'accepted';
+  readonly answer?: 'json' | 'events' | 'accepted' | 'ready';
+  /** The component that tells the JSON of the answer. */
+  readonly schema?: AnswerName;
+  /** What it may refuse beside what all routes with such a path, query or body do. */
+  readonly errors?: readonly ErrorCode[];
   readonly isOpen?: true;
 }
 
 const json = (schema: object) => ({ content: { 'application/json': { schema } } });
 
-const errorSchema = {
-  type: 'object',
-  required: ['error', 'code', 'status'],
-  properties: {
-    error: { type: 'string', description: 'What happened, what was expected, and what to do.' },
-    code: { type: 'string', description: 'One of the codes of CountersignError, or `internal`.' },
-    status: { type: 'integer' },
-    issues: {
-      type: 'array',
-      items: { type: 'object', properties: { field: { type: 'string' }, message: { type: 'string' } } },
-    },
-    decision: { type: 'object', description: '`already-decided`: the decision that won.' },
-  },
-};
+/** What any route may answer to a request that is not taken. */
+const always: readonly ErrorCode[] = ['unauthenticated', 'too-many-requests', 'server-closing'];
 
-const answers = {
-  json: { 200: { description: 'The answer.', ...json({ type: 'object' }) } },
-  accepted: {
-    202: { description: 'The decision is recorded; the run goes on.', ...json({ type: 'object' }) },
-  },
-  events: {
-    200: {
-      description: 'Server-sent events: `data: <chunk as JSON>` each, then `data: [DONE]`.',
-      content: { 'text/event-stream': { schema: { type: 'string' } } },
-    },
-  },
-} as const;
+/** The answers to requests that are refused, by status. */
+function refusals({ path = [], query, body, isOpen, errors = [] }: Description) {
+  const codes = new Set([
+    ...(isOpen ? [] : always),
+    ...(query || body ? (['invalid-request'] as const) : []),
+    ...(body ? (['too-large'] as const) : []),
+    ...(path.includes('agentId') ? (['agent-not-found'] as const) : []),
+    ...errors,
+  ]);
+  const byStatus = Map.groupBy([...codes].toSorted(), (code) => new CountersignError(code, '').status);
+  const answers = [...byStatus].map(([status, of]) => {
+    const description = of.map((code) => `\`${code}\``).join(', ');
+    return [
+      status,
+      { description, ...json({ ...answerRef('Error'), type: 'object', properties: { code: { enum: of } } }) },
+    ];
+  });
+  return Object.fromEntries(answers);
+}
 
-export function described({
-  summary,
-  tag,
-  path = [],
-  query = {},
-  body,
-  answer = 'json',
-  isOpen,
-}: Description) {
+function success({ answer = 'json', schema }: Description) {
+  const content = json(schema ? answerRef(schema) : { type: 'object' });
+  if (answer === 'json') return { 200: { description: 'The answer.', ...content } };
+  if (answer === 'ready') {
+    return { 200: { description: 'Yes.', ...content }, 503: { description: 'Not now.', ...content } };
+  }
+  if (answer === 'accepted') {
+    return { 202: { description: 'The decision is recorded; the run goes on.', ...content } };
+  }
+  const description = 'Server-sent events: `data: <chunk as JSON>` each, then `data: [DONE]`.';
+  return { 200: { description, content: { 'text/event-stream': { schema: { type: 'string' } } } } };
+}
+
+export function described(description: Description) {
+  const { summary, tag, path = [], query = {}, body, isOpen } = description;
   const parameters = [
     ...path.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
     ...Object.entries(query).map(([name, { schema, required = false }]) => {
@@ -65,8 +72,9 @@ export function described({
     ...(body ? { requestBody: { required: true, ...json(schemaOf(body)) } as never } : {}),
     ...(isOpen ? { security: [] } : {}),
     responses: {
-      ...answers[answer],
-      default: { description: 'What went wrong.', ...json(errorSchema) },
-    },
+      ...success(description),
+      ...refusals(description),
+      default: { description: 'What else went wrong.', ...json(answerRef('Error')) },
+    } as never,
   });
 }

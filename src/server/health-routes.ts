@@ -12,12 +12,20 @@ export function healthRoutes(
   { worker, logger }: ServerParts,
   state: { readonly isClosing: boolean },
 ): void {
-  app.get('/healthz', described({ summary: 'The server runs', tag: 'server', isOpen: true }), (c) =>
-    c.json({ status: 'ok' }),
+  app.get(
+    '/healthz',
+    described({ summary: 'The server runs', tag: 'server', isOpen: true, schema: 'Status' }),
+    (c) => c.json({ status: 'ok' }),
   );
   app.get(
     '/readyz',
-    described({ summary: 'The server takes requests, and its store answers', tag: 'server', isOpen: true }),
+    described({
+      summary: 'The server takes requests, and its store answers',
+      tag: 'server',
+      isOpen: true,
+      answer: 'ready',
+      schema: 'Status',
+    }),
     async (c) => {
       if (state.isClosing) return c.json({ status: 'closing' }, 503);
       let timer: ReturnType<typeof setTimeout> | undefined;

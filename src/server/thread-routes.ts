@@ -53,7 +53,13 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   const at = `${basePath}/memory/threads`;
   app.get(
     at,
-    described({ summary: 'The threads of a resource', tag: 'memory', query: listFields }),
+    described({
+      summary: 'The threads of a resource',
+      tag: 'memory',
+      query: listFields,
+      schema: 'Threads',
+      errors: ['agent-not-found', 'forbidden', 'invalid-option'],
+    }),
     async (c) => {
       const identity = c.get('identity');
       const { agentId, cursor, ...query } = queryOf(c, listFields);
@@ -79,9 +85,17 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
     },
   );
   const path = ['threadId'];
+  const errors = ['agent-not-found', 'thread-not-found'] as const;
   app.get(
     `${at}/:threadId`,
-    described({ summary: 'A thread', tag: 'memory', path, query: threadFields }),
+    described({
+      summary: 'A thread',
+      tag: 'memory',
+      path,
+      query: threadFields,
+      schema: 'Thread',
+      errors,
+    }),
     async (c) => {
       const { agentId } = queryOf(c, threadFields);
       const { memory, ids } = await found(c.get('identity'), c.req.param('threadId'), agentId);
@@ -95,6 +109,8 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       tag: 'memory',
       path,
       query: messageFields,
+      schema: 'Messages',
+      errors,
     }),
     async (c) => {
       const query = queryOf(c, messageFields);
