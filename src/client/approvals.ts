@@ -63,7 +63,7 @@ export class ApprovalsClient {
   }
 
   /** A call as it stands, with its decisions, and whether you may decide it. */
-  get({ runId, toolCallId, abortSignal }: CallIds & RequestOptions): Promise<CallDetails> {
+  async get({ runId, toolCallId, abortSignal }: CallIds & RequestOptions): Promise<CallDetails> {
     const path = pathOf`/approvals/${runId}/${toolCallId}`;
     return this.#transport.json({ path, abortSignal, isRepeatable: true });
   }
@@ -107,7 +107,7 @@ export class ApprovalsClient {
     })();
   }
 
-  #decide(verb: string, { runId, toolCallId, ...decision }: ApprovalDecision): Promise<Recorded> {
+  async #decide(verb: string, { runId, toolCallId, ...decision }: ApprovalDecision): Promise<Recorded> {
     const path = `${pathOf`/approvals/${runId}/${toolCallId}`}/${verb}`;
     return this.#transport.json({ path, ...decisionBody(decision) });
   }

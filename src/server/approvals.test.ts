@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { Agent } from '../agent/agent.ts';
 import { InMemoryStore } from '../store/memory.ts';
-import { crashStore } from '../testing/crash-store.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { eventsIn, openDesk } from './test-support/desk.ts';
+import { openWorld } from './test-support/operations.ts';
 
 const path = ({ runId, toolCallId }: { runId: string; toolCallId: string }, verb = ''): string =>
   `/api/approvals/${encodeURIComponent(runId)}/${encodeURIComponent(toolCallId)}${verb && `/${verb}`}`;
@@ -152,21 +152,8 @@ describe('a decision on an approval', () => {
   });
 
   test('says what became of an interrupted call', async () => {
-    let now = 0;
-    const storage = new InMemoryStore({ now: () => now });
-    const crashing = crashStore(storage);
-    const died = Promise.withResolvers<void>();
-    const dying = openDesk({ registry: { storage: crashing } });
-    const held = await dying.hold('ada', 'delete a');
-    dying.done.push = () => {
-      crashing.die();
-      died.resolve();
-      return 0;
-    };
-    void dying.post('ada', path(held, 'approve'), { stop: 1 });
-    await died.promise;
-    now += 60_000;
-    const desk = openDesk({ registry: { storage } });
+    const { desk, interrupt } = openWorld();
+    const held = await interrupt();
     const { body } = await desk.get('ada', '/api/approvals?status=interrupted');
     const [{ stop }] = body.approvals;
     expect(body.approvals).toMatchObject([{ state: 'interrupted', stop: 2 }]);

@@ -60,7 +60,7 @@ export async function send(
 export interface World {
   readonly desk: Desk;
   /** Begins a run whose process dies while its call runs. */
-  interrupt(): Promise<Values>;
+  interrupt(): Promise<{ readonly runId: string; readonly toolCallId: string }>;
   /** Another server on the same store. */
   another(plan: Plan): Desk;
 }
