@@ -1,4 +1,5 @@
 /** What waits for a person, over all agents, and what was decided. */
+import type { DecisionRecord } from '../core/store.ts';
 import type { Approvals, CallDetails, Decisions, Recorded } from './answers.ts';
 import { type DecisionWords, decisionBody } from './decision.ts';
 import { type ApprovalEvent, type SubscribeOptions, subscription } from './subscription.ts';
@@ -121,7 +122,7 @@ export interface ListDecisionsOptions extends RequestOptions {
   readonly runId?: string | undefined;
   /** Who decided: the id. */
   readonly by?: string | undefined;
-  readonly verdict?: string | undefined;
+  readonly verdict?: DecisionRecord['verdict'] | undefined;
   readonly fromDate?: Date | undefined;
   readonly toDate?: Date | undefined;
   /** Default 'newest' first. */
