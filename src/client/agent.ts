@@ -107,7 +107,7 @@ export class ClientAgent {
     this.id = id;
   }
 
-  details({ abortSignal }: RequestOptions = {}): Promise<AgentDetails> {
+  async details({ abortSignal }: RequestOptions = {}): Promise<AgentDetails> {
     return this.#transport.json({ path: pathOf`/agents/${this.id}`, abortSignal, isRepeatable: true });
   }
 
@@ -117,7 +117,7 @@ export class ClientAgent {
   }
 
   /** Begins a run; answers when it waits or has ended. */
-  generate(messages: Messages, options: StartOptions = {}): Promise<ClientOutput> {
+  async generate(messages: Messages, options: StartOptions = {}): Promise<ClientOutput> {
     return this.#transport.json(this.#start('generate', messages, options));
   }
 
@@ -131,11 +131,11 @@ export class ClientAgent {
     return this.#decided('decline-tool-call', decision);
   }
 
-  approveToolCallGenerate(decision: ToolCallDecision): Promise<ClientOutput> {
+  async approveToolCallGenerate(decision: ToolCallDecision): Promise<ClientOutput> {
     return this.#transport.json(this.#decision('approve-tool-call-generate', decision));
   }
 
-  declineToolCallGenerate(decision: ToolCallDecision): Promise<ClientOutput> {
+  async declineToolCallGenerate(decision: ToolCallDecision): Promise<ClientOutput> {
     return this.#transport.json(this.#decision('decline-tool-call-generate', decision));
   }
 
@@ -147,13 +147,13 @@ export class ClientAgent {
   }
 
   /** The runs of this agent that wait; from the store, so also after a restart of the server. */
-  listSuspendedRuns({ abortSignal, ...query }: ListSuspendedRunsOptions = {}): Promise<SuspendedRuns> {
+  async listSuspendedRuns({ abortSignal, ...query }: ListSuspendedRunsOptions = {}): Promise<SuspendedRuns> {
     const path = pathOf`/agents/${this.id}/suspended-runs`;
     return this.#transport.json({ path, query, abortSignal, isRepeatable: true });
   }
 
   /** Decides by conversation; answers at once, while the run goes on. It is sent once: an ended run is not found so. */
-  sendToolApproval(options: SendToolApprovalOptions): Promise<SentToolApproval> {
+  async sendToolApproval(options: SendToolApprovalOptions): Promise<SentToolApproval> {
     return this.#transport.json({ ...this.#decision('send-tool-approval', options), isRepeatable: false });
   }
 

@@ -66,7 +66,7 @@ export interface WaitingCall {
 }
 
 interface Page {
-  /** How many runs there are; exact up to 1,000. */
+  /** How many there are: runs, decisions, threads; exact up to 1,000. */
   readonly total: number;
   readonly totalIsAtLeast?: true;
   /** Given when there is another page: ask for it with this. */
@@ -147,8 +147,13 @@ export interface SentToolApproval {
   readonly toolCallId: string;
 }
 
-export interface Decisions extends Page {
-  readonly decisions: readonly DecisionRecord[];
+export interface Decisions extends Omit<Page, 'total'> {
+  readonly decisions: readonly (DecisionRecord & {
+    readonly threadId?: string;
+    readonly resourceId?: string;
+  })[];
+  /** Left out where not every decision is shown. */
+  readonly total?: number;
 }
 
 export interface Thread {

@@ -1,4 +1,5 @@
 /** What waits for a person, over all agents, and what was decided. */
+import type { DecisionRecord } from '../core/store.ts';
 import type { Approvals, CallDetails, Decisions, Recorded } from './answers.ts';
 import { type DecisionWords, decisionBody } from './decision.ts';
 import { type ApprovalEvent, type SubscribeOptions, subscription } from './subscription.ts';
@@ -63,7 +64,7 @@ export class ApprovalsClient {
   }
 
   /** A call as it stands, with its decisions, and whether you may decide it. */
-  get({ runId, toolCallId, abortSignal }: CallIds & RequestOptions): Promise<CallDetails> {
+  async get({ runId, toolCallId, abortSignal }: CallIds & RequestOptions): Promise<CallDetails> {
     const path = pathOf`/approvals/${runId}/${toolCallId}`;
     return this.#transport.json({ path, abortSignal, isRepeatable: true });
   }
@@ -107,7 +108,7 @@ export class ApprovalsClient {
     })();
   }
 
-  #decide(verb: string, { runId, toolCallId, ...decision }: ApprovalDecision): Promise<Recorded> {
+  async #decide(verb: string, { runId, toolCallId, ...decision }: ApprovalDecision): Promise<Recorded> {
     const path = `${pathOf`/approvals/${runId}/${toolCallId}`}/${verb}`;
     return this.#transport.json({ path, ...decisionBody(decision) });
   }
@@ -121,7 +122,7 @@ export interface ListDecisionsOptions extends RequestOptions {
   readonly runId?: string | undefined;
   /** Who decided: the id. */
   readonly by?: string | undefined;
-  readonly verdict?: string | undefined;
+  readonly verdict?: DecisionRecord['verdict'] | undefined;
   readonly fromDate?: Date | undefined;
   readonly toDate?: Date | undefined;
   /** Default 'newest' first. */

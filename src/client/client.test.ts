@@ -1,8 +1,7 @@
 import { isCountersignError } from 'countersign';
 import { expect, test } from 'vitest';
 import { openDesk } from '../server/test-support/desk.ts';
-import { InMemoryStore } from '../store/memory.ts';
-import { crashStore } from '../testing/crash-store.ts';
+import { openWorld } from '../server/test-support/operations.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { type ClientChunk, CountersignClientError, type RunStream } from './index.ts';
 import { clientsOf } from './test-support/clients.ts';
@@ -170,21 +169,9 @@ test('approvals over all agents are listed, read and decided', async () => {
 });
 
 test('an interrupted call is resolved', async () => {
-  let now = 0;
-  const storage = new InMemoryStore({ now: () => now });
-  const crashing = crashStore(storage);
-  const died = Promise.withResolvers<void>();
-  const dying = openDesk({ registry: { storage: crashing } });
-  const { runId, toolCallId } = await dying.hold('ada', 'delete a');
-  dying.done.push = () => {
-    crashing.die();
-    died.resolve();
-    return 0;
-  };
-  void dying.post('ada', `/api/approvals/${runId}/${toolCallId}/approve`, { stop: 1 });
-  await died.promise;
-  now += 60_000;
-  const { client, desk } = await opened({ registry: { storage } });
+  const { desk, interrupt } = openWorld();
+  const { runId, toolCallId } = await interrupt();
+  const client = (await clientsOf(desk)).clientOf('ada');
   const { approvals } = await client.approvals.list({ status: 'interrupted' });
   const stop = approvals[0]?.stop ?? 0;
   const resolved = await client.approvals.resolve({ runId, toolCallId, stop, output: { did: 'a' } });

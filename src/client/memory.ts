@@ -26,7 +26,7 @@ export function listThreads(
   return transport.json({ path: '/memory/threads', query, abortSignal, isRepeatable: true });
 }
 
-export function listMessages(
+export async function listMessages(
   transport: Transport,
   threadId: string,
   { abortSignal, ...query }: ListMessagesOptions,
@@ -48,7 +48,7 @@ export class MemoryThread {
     this.agentId = agentId;
   }
 
-  get({ abortSignal }: RequestOptions = {}): Promise<Thread> {
+  async get({ abortSignal }: RequestOptions = {}): Promise<Thread> {
     const { threadId, agentId } = this;
     const path = pathOf`/memory/threads/${threadId}`;
     return this.#transport.json({ path, query: { agentId }, abortSignal, isRepeatable: true });

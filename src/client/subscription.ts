@@ -26,7 +26,8 @@ interface CallEvent {
   readonly toolName: string;
   readonly threadId?: string;
   readonly resourceId?: string;
-  readonly at: string | number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
 }
 
 export type ApprovalEvent =

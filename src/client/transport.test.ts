@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { CountersignClient, CountersignClientError } from './index.ts';
 import { drop, json, page, problem, type Reply, scriptServer } from './test-support/script-server.ts';
-import { pathOf, transportOf } from './transport.ts';
+import { transportOf } from './transport.ts';
 
 /** Waits no time, and notes how long it would have been. */
 function noted() {
@@ -184,8 +184,19 @@ describe('what is sent', () => {
     ]);
   });
 
-  test.each(['', '.', '..'])('an id that would lead to another route is refused: %j', (id) => {
-    expect(() => pathOf`/approvals/${id}/${'c'}`).toThrow(CountersignClientError);
+  test.each(['', '.', '..'])('an id that would lead to another route is refused: %j', async (id) => {
+    const server = await scriptServer();
+    const client = new CountersignClient({ baseUrl: server.url });
+    const agent = client.getAgent(id);
+    const call = { runId: id, toolCallId: 'c', stop: 1 };
+    const refused = [
+      ...[agent.details(), agent.stream('Hi'), agent.generate('Hi'), agent.approveToolCall(call)],
+      ...[agent.approveToolCallGenerate(call), agent.listSuspendedRuns(), client.observe({ runId: id })],
+      ...[client.approvals.get(call), client.approvals.approve(call), client.listThreadMessages(id)],
+      ...[client.getMemoryThread({ threadId: id }).get()],
+    ];
+    for (const asked of refused) expect((await failed(asked)).code).toBe('invalid-request');
+    expect(server.asked).toEqual([]);
   });
 
   test('headers, also those that are made for each request', async () => {

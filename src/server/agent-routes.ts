@@ -6,14 +6,14 @@ import { CountersignError } from '../core/errors.ts';
 import type { AgentOutput } from '../stream/output.ts';
 import { agentCard } from './agent-card.ts';
 import { bodyOf, queryOf } from './body.ts';
-import { decisionFields, decisionOf, resumeFields } from './decide.ts';
+import { decisionFields, decisionOf, refusedWith, resumeFields } from './decide.ts';
 import { described } from './describe.ts';
 import type { ServerEnv } from './env.ts';
 import type { ServerParts } from './parts.ts';
 import { problemOf } from './problem.ts';
-import { sendApproval, sendFields } from './send-approval.ts';
+import { sendApproval, sendErrors, sendFields } from './send-approval.ts';
 import { eventStream, type Told } from './sse.ts';
-import { startFields, startOptions } from './start-options.ts';
+import { startErrors, startFields, startOptions } from './start-options.ts';
 import { listFields, suspendedRuns } from './suspended-runs.ts';
 
 type Ctx = Context<ServerEnv>;
@@ -45,7 +45,14 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   };
   app.post(
     at('/:agentId/stream'),
-    described({ summary: 'Begins a run', tag: 'agents', path, body: starts, answer: 'events' }),
+    described({
+      summary: 'Begins a run',
+      tag: 'agents',
+      path,
+      body: starts,
+      answer: 'events',
+      errors: startErrors,
+    }),
     (c) =>
       streamed(parts, c, async () => {
         const { agent, messages, options } = await started(c);
@@ -60,6 +67,7 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       path,
       body: starts,
       answer: 'Output',
+      errors: [...startErrors, 'model-failed'],
     }),
     async (c) => {
       const { agent, messages, options } = await started(c);
@@ -76,7 +84,14 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
     };
     app.post(
       at(`/:agentId/${verdict}-tool-call`),
-      described({ summary, tag: 'agents', path, body: decisionFields, answer: 'events' }),
+      described({
+        summary,
+        tag: 'agents',
+        path,
+        body: decisionFields,
+        answer: 'events',
+        errors: [...refusedWith[verdict], 'call-required'],
+      }),
       (c) =>
         streamed(parts, c, async () => {
           const { agent, options } = await decision(c);
@@ -91,6 +106,7 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
         path,
         body: decisionFields,
         answer: 'Output',
+        errors: [...refusedWith[verdict], 'call-required'],
       }),
       async (c) => {
         const { agent, options } = await decision(c);
@@ -107,6 +123,7 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       path,
       body: resumeFields,
       answer: 'events',
+      errors: [...refusedWith.resume, 'call-required'],
     }),
     (c) =>
       streamed(parts, c, async () => {
@@ -119,7 +136,14 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
 
   app.post(
     at('/:agentId/send-tool-approval'),
-    described({ summary: 'Decides by conversation', tag: 'agents', path, body: sendFields, answer: 'Sent' }),
+    described({
+      summary: 'Decides by conversation',
+      tag: 'agents',
+      path,
+      body: sendFields,
+      answer: 'Sent',
+      errors: sendErrors,
+    }),
     async (c) => {
       const agent = agentOf(c);
       return c.json(await sendApproval(parts, agent, c.get('identity'), await bodyOf(c, sendFields)));
@@ -134,6 +158,7 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       path,
       query: listFields,
       answer: 'SuspendedRuns',
+      errors: ['forbidden', 'invalid-option'],
     }),
     async (c) => c.json(await suspendedRuns(parts, agentOf(c), c.get('identity'), queryOf(c, listFields))),
   );

@@ -5,26 +5,36 @@ import type { DecisionOptions, ResolveOptions } from '../agent/options.ts';
 import { decisionRecord } from '../core/batch.ts';
 import { findCall } from '../core/below.ts';
 import { withoutValues } from '../core/decide.ts';
-import { CountersignError } from '../core/errors.ts';
+import { CountersignError, type ErrorCode } from '../core/errors.ts';
 import { callNotFound } from './approvals.ts';
-import { approvalFields, wordsOf } from './decide.ts';
+import { approvalFields, refusedWith, type Verb, wordsOf } from './decide.ts';
 import { anything, type Fields, onlyTrue, required, text } from './field.ts';
 import { checkMayDecide, findRun } from './found-run.ts';
 import type { Identity } from './identity.ts';
 import type { ServerParts } from './parts.ts';
 
-export type Verb = 'approve' | 'decline' | 'resume' | 'resolve';
+interface Described {
+  readonly summary: string;
+  readonly fields: Fields;
+  readonly errors: readonly ErrorCode[];
+}
 
-export const verbs: Readonly<Record<Verb, { readonly summary: string; readonly fields: Fields }>> = {
-  approve: { summary: 'Approves a held call', fields: approvalFields },
-  decline: { summary: 'Declines a held or suspended call', fields: approvalFields },
+export const verbs: Readonly<Record<Verb, Described>> = {
+  approve: { summary: 'Approves a held call', fields: approvalFields, errors: refusedWith.approve },
+  decline: {
+    summary: 'Declines a held or suspended call',
+    fields: approvalFields,
+    errors: refusedWith.decline,
+  },
   resume: {
     summary: 'Resumes a call that suspended itself, with data',
     fields: { ...approvalFields, data: required(anything) },
+    errors: [...refusedWith.resume, 'agent-missing'],
   },
   resolve: {
     summary: 'Says what became of an interrupted call: run it again, its output, or its error',
     fields: { ...approvalFields, runAgain: onlyTrue, output: anything, error: text },
+    errors: refusedWith.resolve,
   },
 };
 

@@ -1,9 +1,10 @@
 /** Approvals over all agents, and the events of a run. */
 import type { Context, Hono } from 'hono';
 import { streamed } from './agent-routes.ts';
-import { agentMissing, answerApproval, type Verb, verbs } from './answer-approval.ts';
+import { agentMissing, answerApproval, verbs } from './answer-approval.ts';
 import { approvalsFields, listApprovals, readApproval } from './approvals.ts';
 import { bodyOf, queryOf } from './body.ts';
+import type { Verb } from './decide.ts';
 import { described } from './describe.ts';
 import type { ServerEnv } from './env.ts';
 import { digits, type Fields } from './field.ts';
@@ -27,6 +28,7 @@ export function approvalRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       tag: 'approvals',
       query: approvalsFields,
       answer: 'Approvals',
+      errors: ['forbidden', 'invalid-option'],
     }),
     async (c) => c.json(await listApprovals(parts, c.get('identity'), queryOf(c, approvalsFields))),
   );
@@ -37,14 +39,23 @@ export function approvalRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       tag: 'approvals',
       path,
       answer: 'Approval',
+      errors: ['call-not-found', 'run-not-found'],
     }),
     async (c) => c.json(await readApproval(parts, c.get('identity'), call(c))),
   );
   for (const verb of Object.keys(verbs) as Verb[]) {
-    const { summary, fields } = verbs[verb];
+    const { summary, fields, errors } = verbs[verb];
     app.post(
       `${basePath}/approvals/:runId/:toolCallId/${verb}`,
-      described({ summary, tag: 'approvals', path, body: fields, answer: 'Recorded', status: 202 }),
+      described({
+        summary,
+        tag: 'approvals',
+        path,
+        body: fields,
+        answer: 'Recorded',
+        status: 202,
+        errors,
+      }),
       async (c) => {
         const body = await bodyOf(c, fields);
         return c.json(await answerApproval(parts, c.get('identity'), call(c), verb, body), 202);
@@ -60,6 +71,7 @@ export function approvalRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       path: ['runId'],
       query: observeFields,
       answer: 'events',
+      errors: ['agent-missing', 'run-not-found'],
     }),
     (c) =>
       streamed(parts, c, async () => {

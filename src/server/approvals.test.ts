@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { Agent } from '../agent/agent.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
-import { interruptedDesk } from './test-support/broken-desks.ts';
 import { eventsIn, openDesk } from './test-support/desk.ts';
+import { openWorld } from './test-support/operations.ts';
 
 const path = ({ runId, toolCallId }: { runId: string; toolCallId: string }, verb = ''): string =>
   `/api/approvals/${encodeURIComponent(runId)}/${encodeURIComponent(toolCallId)}${verb && `/${verb}`}`;
@@ -152,7 +152,8 @@ describe('a decision on an approval', () => {
   });
 
   test('says what became of an interrupted call', async () => {
-    const { desk, held } = await interruptedDesk();
+    const { desk, interrupt } = openWorld();
+    const held = await interrupt();
     const { body } = await desk.get('ada', '/api/approvals?status=interrupted');
     const [{ stop }] = body.approvals;
     expect(body.approvals).toMatchObject([{ state: 'interrupted', stop: 2 }]);

@@ -28,7 +28,8 @@ export function chatRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       tag: 'agents',
       path: ['agentId'],
       body: fields,
-      answer: 'events',
+      answer: 'ui-events',
+      errors: ['call-not-waiting', 'memory-required', 'run-not-stalled'],
     }),
     (c) =>
       streamed(parts, c, async () => {
@@ -53,7 +54,8 @@ export function chatRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
         "Follows the thread's answer from its beginning, as the AI SDK's resumeStream asks; 204 when none is written",
       tag: 'agents',
       path: ['agentId', 'threadId'],
-      answer: 'events',
+      answer: 'ui-events',
+      errors: ['memory-required'],
     }),
     async (c) => {
       const told = await look(await chatOf(c, c.req.param('threadId')));

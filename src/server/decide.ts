@@ -4,7 +4,7 @@
  */
 import type { Agent } from '../agent/agent.ts';
 import type { DecisionOptions } from '../agent/options.ts';
-import { CountersignError } from '../core/errors.ts';
+import { CountersignError, type ErrorCode } from '../core/errors.ts';
 import { waitingCalls } from '../core/next.ts';
 import { anything, count, type Fields, id, required, text } from './field.ts';
 import { checkMayDecide, type FoundRun, findRun } from './found-run.ts';
@@ -24,6 +24,21 @@ export const resumeFields: Fields = {
 
 /** Of the approvals routes: run and call are in the path, and the stop that the person saw is demanded. */
 export const approvalFields: Fields = { ...words, stop: required(count) };
+
+/** What every decision may be refused with. */
+const refused: readonly ErrorCode[] = [
+  ...(['already-decided', 'call-not-found', 'call-not-waiting', 'fingerprint-mismatch'] as const),
+  ...(['forbidden', 'run-ended', 'run-not-found', 'stop-mismatch'] as const),
+];
+
+export type Verb = 'approve' | 'decline' | 'resume' | 'resolve';
+
+export const refusedWith: Readonly<Record<Verb, readonly ErrorCode[]>> = {
+  approve: [...refused, 'call-interrupted', 'needs-data'],
+  decline: [...refused, 'call-interrupted'],
+  resume: [...refused, 'call-interrupted', 'invalid-resume-data', 'needs-verdict'],
+  resolve: [...refused, 'agent-missing', 'needs-data', 'needs-verdict'],
+};
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,6 @@
 /** How each route is described in the OpenAPI document. */
 import { describeRoute } from 'hono-openapi';
+import { CountersignError, type ErrorCode } from '../core/errors.ts';
 import { type Fields, schemaOf } from './field.ts';
 import type { schemas } from './schemas.ts';
 
@@ -10,31 +11,54 @@ export interface Description {
   readonly path?: readonly string[];
   readonly query?: Fields;
   readonly body?: Fields;
-  readonly answer: keyof typeof schemas | 'events';
+  readonly answer: keyof typeof schemas | keyof typeof events;
   /** 202: what was asked for goes on. Default 200. */
   readonly status?: 202;
+  /** What it may refuse beside what all routes with such a path, query or body do. */
+  readonly errors?: readonly ErrorCode[];
   readonly isOpen?: true;
 }
 
-const json = (schema: object) => ({ content: { 'application/json': { schema } } }) as const;
-
-const events = {
-  description: 'Server-sent events: `data: <chunk as JSON>` each, then `data: [DONE]`.',
-  content: { 'text/event-stream': { schema: { type: 'string' } } },
-} as const;
-
+const json = (schema: object) => ({ content: { 'application/json': { schema } } });
 const refTo = (name: keyof typeof schemas) => ({ $ref: `#/components/schemas/${name}` });
 
-export function described({
-  summary,
-  tag,
-  path = [],
-  query = {},
-  body,
-  answer,
-  status,
-  isOpen,
-}: Description) {
+const events = {
+  events: '`data: <Chunk as JSON>`',
+  'ui-events': "`data: <chunk of the AI SDK's UI message stream as JSON>`",
+};
+
+/** What any route may answer to a request that is not taken. */
+const always: readonly ErrorCode[] = ['unauthenticated', 'too-many-requests', 'server-closing'];
+
+/** The answers to requests that are refused, by status. */
+function refusals({ path = [], query, body, isOpen, errors = [] }: Description) {
+  const codes = new Set([
+    ...(isOpen ? [] : always),
+    ...(query || body ? (['invalid-request'] as const) : []),
+    ...(body ? (['too-large'] as const) : []),
+    ...(path.includes('agentId') ? (['agent-not-found'] as const) : []),
+    ...errors,
+  ]);
+  const byStatus = Map.groupBy([...codes].toSorted(), (code) => new CountersignError(code, '').status);
+  const answers = [...byStatus].map(([status, of]) => {
+    const description = of.map((code) => `\`${code}\``).join(', ');
+    const problem = { ...refTo('Problem'), type: 'object', properties: { code: { enum: of } } };
+    return [status, { description, ...json(problem) }];
+  });
+  return Object.fromEntries(answers);
+}
+
+function success({ answer, status }: Description) {
+  if (!(answer === 'events' || answer === 'ui-events')) {
+    const description = status ? 'It is recorded, and the run goes on.' : 'The answer.';
+    return { [status ?? 200]: { description, ...json(refTo(answer)) } };
+  }
+  const description = `Server-sent events: ${events[answer]} each, then \`data: [DONE]\`.`;
+  return { 200: { description, content: { 'text/event-stream': { schema: { type: 'string' } } } } };
+}
+
+export function described(description: Description) {
+  const { summary, tag, path = [], query = {}, body, isOpen } = description;
   const parameters = [
     ...path.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
     ...Object.entries(query).map(([name, { schema, required = false }]) => {
@@ -48,14 +72,9 @@ export function described({
     ...(body ? { requestBody: { required: true, ...json(schemaOf(body)) } as never } : {}),
     ...(isOpen ? { security: [] } : {}),
     responses: {
-      [status ?? 200]:
-        answer === 'events'
-          ? events
-          : {
-              description: status === 202 ? 'It is recorded, and the run goes on.' : 'The answer.',
-              ...json(refTo(answer)),
-            },
-      default: { description: 'What went wrong.', ...json(refTo('Problem')) },
-    },
+      ...success(description),
+      ...refusals(description),
+      default: { description: 'What else went wrong.', ...json(refTo('Problem')) },
+    } as never,
   });
 }

@@ -25,6 +25,7 @@ export function healthRoutes(
       tag: 'server',
       isOpen: true,
       answer: 'Status',
+      errors: ['server-closing', 'store-failed'],
     }),
     async (c) => {
       if (state.isClosing) throw new CountersignError('server-closing', 'This server is closing.');

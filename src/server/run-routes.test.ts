@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { createTool } from '../agent/create-tool.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { bearerTokens } from './bearer-tokens.ts';
-import { stalledDesk } from './test-support/broken-desks.ts';
 import { type Desk, openDesk, people, type Who } from './test-support/desk.ts';
+import { stalledDesk } from './test-support/stalled-desk.ts';
 
 const move = (desk: Desk, who: Who | undefined, runId: string, verb: string, body: object = {}) =>
   desk.post(who, `/api/runs/${encodeURIComponent(runId)}/${verb}`, body);

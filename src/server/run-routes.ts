@@ -12,6 +12,7 @@ import type { ServerParts } from './parts.ts';
 
 const path = ['runId'];
 const cancelFields: Fields = { reason: text };
+const errors = ['agent-missing', 'forbidden', 'run-ended', 'run-not-found'] as const;
 
 export function runRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   const at = (verb: string): `${string}/:runId/${string}` => `${parts.basePath}/runs/:runId/${verb}`;
@@ -25,6 +26,7 @@ export function runRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       body: {},
       answer: 'Accepted',
       status: 202,
+      errors: [...errors, 'run-not-stalled'],
     }),
     async (c) => {
       await bodyOf(c, {});
@@ -41,6 +43,7 @@ export function runRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       path,
       body: cancelFields,
       answer: 'Cancelled',
+      errors,
     }),
     async (c) => {
       const { reason } = (await bodyOf(c, cancelFields)) as { reason?: string };

@@ -154,6 +154,19 @@ export const schemas = {
     },
     'providerMetadata',
   ),
+  Chunk: answer<{
+    type: string;
+    runId: string;
+    from: 'AGENT';
+    payload?: object;
+    data?: unknown;
+    id?: string;
+  }>(
+    { type: text, runId: text, from: { const: 'AGENT' }, payload: object, data: any, id: text },
+    'payload',
+    'data',
+    'id',
+  ),
   Output: told(
     'A leg of a run, when the run waits or has ended. `finishReason: "suspended"` means that a person must act.',
     answer<Record<keyof AgentOutput | 'decided', unknown>>(
@@ -164,8 +177,8 @@ export const schemas = {
         totalText: text,
         object: told('The answer as an object, where one was asked for.', any),
         finishReason: text,
-        toolCalls: objects,
-        toolResults: objects,
+        toolCalls: listOf(ref('Chunk')),
+        toolResults: listOf(ref('Chunk')),
         steps: listOf(ref('Step')),
         usage: object,
         messages: objects,

@@ -2,6 +2,7 @@
 import type { Agent } from '../agent/agent.ts';
 import { findCallOfThread, type SentToolApproval } from '../agent/thread-approval.ts';
 import { subAgent } from '../agent/types.ts';
+import type { ErrorCode } from '../core/errors.ts';
 import { callRequired, words, wordsOf } from './decide.ts';
 import {
   anything,
@@ -39,6 +40,17 @@ export const sendFields: Fields = {
   declineContext,
   ...words,
 };
+
+export const sendErrors: readonly ErrorCode[] = [
+  ...([
+    'already-decided',
+    'call-not-found',
+    'call-not-waiting',
+    'call-required',
+    'fingerprint-mismatch',
+  ] as const),
+  ...(['forbidden', 'invalid-resume-data', 'run-not-found', 'stop-mismatch'] as const),
+];
 
 interface SendBody {
   readonly threadId: string;

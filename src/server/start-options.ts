@@ -4,7 +4,7 @@ import type { Agent } from '../agent/agent.ts';
 import type { RunOptions } from '../agent/options.ts';
 import { subAgent } from '../agent/types.ts';
 import { RequestContext } from '../core/context.ts';
-import { CountersignError } from '../core/errors.ts';
+import { CountersignError, type ErrorCode } from '../core/errors.ts';
 import {
   anything,
   checkFields,
@@ -109,6 +109,11 @@ export function startFields({ options, requestContext }: Accepted): Fields {
     ...(requestContext.length > 0 ? { requestContext: object } : {}),
   };
 }
+
+/** What a run may be refused with before it begins. */
+export const startErrors: readonly ErrorCode[] = [
+  ...(['forbidden', 'invalid-message', 'thread-not-found', 'thread-required', 'thread-waiting'] as const),
+];
 
 /**
  * The options of a run that a body asks for.

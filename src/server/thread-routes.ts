@@ -34,7 +34,13 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   const at = `${basePath}/memory/threads`;
   app.get(
     at,
-    described({ summary: 'The threads of a resource', tag: 'memory', query: listFields, answer: 'Threads' }),
+    described({
+      summary: 'The threads of a resource',
+      tag: 'memory',
+      query: listFields,
+      answer: 'Threads',
+      errors: ['agent-not-found', 'forbidden', 'invalid-option'],
+    }),
     async (c) => {
       const identity = c.get('identity');
       const { agentId, cursor, ...query } = queryOf(c, listFields);
@@ -60,9 +66,17 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
     },
   );
   const path = ['threadId'];
+  const errors = ['agent-not-found', 'thread-not-found'] as const;
   app.get(
     `${at}/:threadId`,
-    described({ summary: 'A thread', tag: 'memory', path, query: threadFields, answer: 'Thread' }),
+    described({
+      summary: 'A thread',
+      tag: 'memory',
+      path,
+      query: threadFields,
+      answer: 'Thread',
+      errors,
+    }),
     async (c) => {
       const { memory, ids } = await found(
         c.get('identity'),
@@ -80,6 +94,7 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       path,
       query: messageFields,
       answer: 'Messages',
+      errors,
     }),
     async (c) => {
       const query = queryOf(c, messageFields);
