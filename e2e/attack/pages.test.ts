@@ -97,6 +97,18 @@ test.each(['ada', 'cleo'] as const)(
   },
 );
 
+test.each(['', 'a\0', '\ud800', 'x'.repeat(501), 7, null, { id: 't' }, ['t']])(
+  '%j names no conversation',
+  async (id) => {
+    const answer = await victim.ask('ada', 'POST', chat, {
+      id,
+      messages: [user('Hi')],
+      trigger: 'submit-message',
+    });
+    expect(said(answer)).toBe('400 invalid-request');
+  },
+);
+
 describe('a history that lies', () => {
   const lies = (call: Waiting): Record<string, object[]> => {
     const { runId, toolCallId } = call;
