@@ -43,3 +43,7 @@ createServer({});
 jwt({ jwksUrl: 'https://id.example/jwks', identityOf: () => null });
 // @ts-expect-error an identity has an id
 bearerTokens({ token: { name: 'Ada' } });
+
+await serve(app, { port: 0, closeOn: ['SIGTERM', 'SIGINT'], within: undefined });
+// @ts-expect-error: nobody hears of it
+await serve(app, { closeOn: ['SIGKILL'] });

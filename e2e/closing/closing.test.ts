@@ -63,8 +63,8 @@ async function begin({ url }: Server, messages: string) {
 test('at SIGTERM', async () => {
   const database = temporaryFile('runs.db');
   const [first, second] = await Promise.all([
-    start({ database, within: 2000, neverEnds: true }),
-    start({ database, within: 2000, neverEnds: false }),
+    start({ database, within: 2500, neverEnds: true }),
+    start({ database, within: 2500, neverEnds: false }),
   ]);
   const [heldUp, stuck, thought] = [
     await begin(first, 'held up'),

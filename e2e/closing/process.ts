@@ -50,7 +50,7 @@ const desk = new Agent({ id: 'desk', model, tools: { work }, durable: true });
 const countersign = new Countersign({
   agents: { desk },
   storage: new SQLiteStore({ path: database }),
-  heartbeat: { every: 100, lease: 1500 },
+  heartbeat: { every: 100, lease: 2500 },
   sweepEvery: 100,
   warn: () => {},
 });

@@ -229,6 +229,29 @@ describe.each(databases.filter(({ name }) => name !== 'libsql'))('two servers on
     await expectDecided('t-follow', runId, toolCallId, { verdict: 'approve' });
   });
 
+  test('scenario: K15 held at A: at B others see and decide nothing, and the owner decides only what is theirs', async () => {
+    const held = await begin('t-others', 'compensate o-10');
+    const { runId, toolCallId } = held;
+    const decision = { runId, toolCallId, stop: 1 };
+    for (const [who, status] of [
+      ['ben', 404],
+      ['ada', 403],
+    ] as const) {
+      const other = at('b', who);
+      expect((await other.post(`${desk}/approve-tool-call-generate`, decision)).status).toBe(status);
+      expect((await other.post(`/approvals/${runId}/${toolCallId}/approve`, { stop: 1 })).status).toBe(
+        status,
+      );
+    }
+    expect((await at('b', 'ben').get('/approvals')).body.approvals).toEqual([]);
+    expect(rows(runId)).toEqual([]);
+    const decided = await at('b', 'rita').post(`${desk}/approve-tool-call-generate`, decision);
+    expect(decided).toMatchObject({ status: 200, body: { finishReason: 'stop' } });
+    expect(rows(runId)).toEqual(['compensate-o-10 {"order":"o-10"}']);
+    const { body } = await at('a').get(`/approvals/${runId}/${toolCallId}`);
+    expect(body.decisions).toMatchObject([{ by: { id: 'rita' } }]);
+  });
+
   test('held in a sub-agent at A, which is started again; found with its path at B, and approved there', async () => {
     const held = await begin('t-below', 'ask the clerk: refund o-9');
     expect(held.toolCallId).toBe('to-clerk~refund-o-9');

@@ -2,7 +2,7 @@ import { SpanStatusCode, trace } from '@opentelemetry/api';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { temporaryFile } from '../../test/spec/temporary-file.ts';
-import { Agent, type AgentConfig, Countersign, createTool, type Store } from '../index.ts';
+import { Agent, type AgentConfig, Countersign, createTool, Memory, type Store } from '../index.ts';
 import { SQLiteStore } from '../store/sqlite.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 import { openTraces } from './test-support/traces.ts';
@@ -109,6 +109,8 @@ describe('a run that pauses', () => {
       ...ofAgent,
       ...ofRun,
       'gen_ai.agent.name': 'The desk',
+      'gen_ai.provider.name': 'openai',
+      'gen_ai.request.model': 'gpt-5-mini',
       'countersign.run.state': 'waiting',
     });
     expect(went?.attributes).toEqual({
@@ -323,6 +325,26 @@ test('a run of a sub-agent is below that of its supervisor, in each leg', async 
     'gen_ai.tool.call.id': 'to-money~pay-b',
     'countersign.run.id': runId,
   });
+});
+
+test('a message that answers what an earlier turn asked is a decision of its trace, linked to the turn', async () => {
+  const script: Script = (prompt) => {
+    if (prompt.at(-1)?.role === 'tool') return 'Done.';
+    return JSON.stringify(prompt.at(-1)).includes('It is x.')
+      ? { calls: [{ toolName: 'resume-ask', args: { secret: 'x' } }] }
+      : { calls: [call('ask', 'a')] };
+  };
+  const defaultOptions = { autoResumeSuspendedTools: true };
+  const desk = open(script, undefined, { memory: new Memory(), defaultOptions });
+  await desk.generate('Ask.', { memory });
+  await desk.generate('It is x.', { memory });
+  expect(await tree()).toBe(
+    'invoke_agent The desk(chat gpt-5-mini, execute_tool ask, wait ask, decide ask, ' +
+      'invoke_agent The desk(execute_tool ask)), ' +
+      'invoke_agent The desk(chat gpt-5-mini, execute_tool resume-ask, chat gpt-5-mini)',
+  );
+  const turn = traces.span('execute_tool resume-ask').spanContext();
+  expect(traces.span('decide ask').links.map(({ context }) => context.spanId)).toEqual([turn.spanId]);
 });
 
 test('an agent in no registry says it itself', async () => {

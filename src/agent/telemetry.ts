@@ -84,16 +84,24 @@ export function endLegSpan(span: TracedSpan, run: Run): void {
   span.end(outcome ? outcome.error?.code : stalled && lastStep(stalled)?.error?.code);
 }
 
+/** Which model is asked, and whose it is. */
+export function modelFacts({ modelId, provider }: Model): Facts['attributes'] {
+  const prefix = `${provider}/`;
+  return {
+    'gen_ai.provider.name': provider && providerName(provider),
+    'gen_ai.request.model': modelId.startsWith(prefix) ? modelId.slice(prefix.length) : modelId,
+  };
+}
+
 /** A model call. */
-export function stepSpan(run: TracedSpan, started: Started, { modelId, provider }: Model): TracedSpan {
-  const model = modelId.startsWith(`${provider}/`) ? modelId.slice(`${provider}/`.length) : modelId;
-  return run.below(`chat ${model}`, {
+export function stepSpan(run: TracedSpan, started: Started, model: Model): TracedSpan {
+  const facts = modelFacts(model);
+  return run.below(`chat ${facts['gen_ai.request.model']}`, {
     isClient: true,
     attributes: {
       'gen_ai.operation.name': 'chat',
-      'gen_ai.provider.name': provider && providerName(provider),
-      'gen_ai.request.model': model,
       'gen_ai.agent.id': started.agentId,
+      ...facts,
       ...runFacts(started),
     },
   });

@@ -10,6 +10,7 @@ import type { TracedSpan } from './span.ts';
 import {
   endLegSpan,
   laterSpan,
+  modelFacts,
   responseFacts,
   runFacts,
   spanBelow,
@@ -40,18 +41,14 @@ export function traced(
 
 function tracedLeg(span: TracedSpan, started: RunStarted, given: Parts, agent: AgentCore): TracedLeg {
   const open = new Map<string, TracedSpan>();
-  const endBelow = (run: Run): void => {
-    const { runId } = run.started;
-    const below = open.get(runId);
-    open.delete(runId);
-    if (below) endLegSpan(below, run);
+  const inSpans = (parts: Parts, run: RunStarted, of: TracedSpan): Parts => {
+    of.note({ ...runFacts(run), ...modelFacts(parts.model) });
+    return {
+      ...parts,
+      model: tracedModel(parts.model, run, of),
+      tools: new Map([...parts.tools].map(([id, named]) => [id, tracedNamed(named, of)])),
+    };
   };
-
-  const inSpans = (parts: Parts, run: RunStarted, of: TracedSpan): Parts => ({
-    ...parts,
-    model: tracedModel(parts.model, run, of),
-    tools: new Map([...parts.tools].map(([id, named]) => [id, tracedNamed(named, of)])),
-  });
   const tracedNamed = (named: NamedTool, of: TracedSpan): NamedTool =>
     named.delegate
       ? { ...named, delegate: tracedDelegate(named.delegate, of) }
@@ -64,20 +61,23 @@ function tracedLeg(span: TracedSpan, started: RunStarted, given: Parts, agent: A
       return inSpans(await delegate.partsOf(child, parent), child, below);
     },
     async result(execution, child) {
-      endBelow(child);
+      const { runId } = child.started;
+      const below = open.get(runId);
+      open.delete(runId);
+      if (below) endLegSpan(below, child);
       return delegate.result(execution, child);
     },
   });
 
-  span.note(runFacts(started));
   return {
     parts: inSpans(given, started, span),
     within: span.within,
     end(root, failure) {
       // Those of the inner runs before those of the outer ones.
-      for (const runId of [...open.keys()].reverse()) {
+      for (const [runId, below] of [...open].reverse()) {
         const run = findRun(root, runId);
-        if (run) endBelow(run);
+        if (run) endLegSpan(below, run);
+        else below.end();
       }
       if (failure === undefined) endLegSpan(span, root);
       else span.end(failure);

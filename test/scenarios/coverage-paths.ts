@@ -30,7 +30,7 @@ export const paths = {
   LibSQL: { isBuilt: true, evidence: everyWorld },
   'several processes': {
     isBuilt: true,
-    evidence: /spawnChild\(|openStage\(database\)|process\.execPath|crashMatrix\(/,
+    evidence: /spawnChild\(|openStage\(database\)|process\.execPath|crashMatrix\(|startServer\(/,
   },
   'resolve interrupted': { isBuilt: true, evidence: /\.resolveCall\(/ },
   observe: { isBuilt: true, evidence: /\.observe\(/ },
@@ -40,7 +40,7 @@ export const paths = {
   'auto-resume': { isBuilt: true, evidence: /openAnswering\(/ },
   toolset: { isBuilt: true, evidence: /\btoolsets\b/ },
   HTTP: { isBuilt: true, evidence: /\bopenDesk\(/ },
-  client: { isBuilt: true, evidence: /\bclientsOf\(/ },
+  client: { isBuilt: true, evidence: /\bclientsOf\(|\bclientRoutes\b/ },
   'UI protocol': { isBuilt: false },
   MCP: { isBuilt: false },
 } as const satisfies Record<string, PathFacts>;

@@ -60,8 +60,8 @@ function durability(
 function later(
   toolset: Cell,
   memory: Cell,
-  overHttp: Cell = issue('http'),
-  client: Cell = overHttp,
+  overHttp: Cell,
+  client: Cell = onlyRequests,
 ): readonly (readonly [Cell, ...Path[]])[] {
   return [[toolset, 'toolset'], [memory, 'memory'], [overHttp, 'HTTP'], [client, 'client'], http, mcp];
 }
@@ -88,12 +88,15 @@ const inTeams = test('team-thread');
 const overHttp = test('http-decisions');
 const afterRestart = test('http-after-restart');
 const byClient = test('client');
+const onlyRequests = doesNotApply('it sends the requests of HTTP, and does nothing else');
+const heldOverHttp = test('http-holds');
+const wrongPerson = test('k15-wrong-person');
+const keptOverHttp = test('http-kept');
 const talk = test('two-processes-talk');
 const besideAnswers = test('auto-resume-tools');
 const aroundAnswers = test('auto-resume-around');
 const nestedSets = test('toolsets-nested');
 const heldInTalk = test('memory-held');
-const overHttpLater = issue('http');
 const decidedBefore = doesNotApply('whether a call is held was decided and stored before this is called');
 
 export const coverage: Readonly<Record<KindOfFault, Row>> = {
@@ -102,14 +105,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, heldInTalk, overHttp),
+    ...later(toolsets, heldInTalk, overHttp, overHttp),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, heldInTalk, overHttp),
+    ...later(toolsets, heldInTalk, overHttp, overHttp),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
@@ -117,7 +120,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('races'),
-    ...later(toolsetsLater, heldInTalk, overHttp),
+    ...later(toolsetsLater, heldInTalk, overHttp, overHttp),
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -130,7 +133,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-model'), 'sub-agent'],
     answered('model'),
-    ...later(toolsetsLater, inConversations),
+    ...later(toolsetsLater, inConversations, heldOverHttp),
   ),
   K5: cells(
     [test('k05-every-path-holds'), ...world, 'approve', 'listSuspendedRuns'],
@@ -138,7 +141,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
     [test('team-model'), 'sub-agent'],
     answered('options'),
-    ...later(toolsets, heldInTalk, overHttp, byClient),
+    ...later(toolsets, heldInTalk, heldOverHttp, byClient),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
@@ -146,7 +149,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, inConversations),
+    ...later(toolsets, inConversations, heldOverHttp),
   ),
   K7: cells(
     [test('k07-neighbours'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -155,7 +158,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, heldInTalk),
+    ...later(toolsets, heldInTalk, heldOverHttp),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
@@ -183,14 +186,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, doesNotApply('no model is asked after it'), afterThread),
     [test('team-model'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, turns),
+    ...later(toolsetsLater, turns, keptOverHttp),
   ),
   K11: cells(
     [loaded, ...today],
     ...durability(talk, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
     [inTeams, 'sub-agent'],
     answered('told'),
-    ...later(nestedSets, loaded),
+    ...later(nestedSets, loaded, keptOverHttp),
   ),
   K12: cells(
     [test('k12-what-is-stored'), ...faces, ...kept, 'agent tool', 'approve', 'listSuspendedRuns'],
@@ -200,7 +203,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, doesNotApply('it stores nothing'), afterThread),
     [test('team-context'), 'sub-agent'],
     answered('told'),
-    ...later(nestedSets, keptInThread),
+    ...later(nestedSets, keptInThread, keptOverHttp),
   ),
   K13: cells(
     [test('k13-nothing-changes'), ...world, ...verdicts, 'continueRun'],
@@ -213,7 +216,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-context'), 'sub-agent'],
     answered('options'),
-    ...later(toolsets, keptInThread),
+    ...later(toolsets, keptInThread, keptOverHttp),
   ),
   K14: cells(
     [test('k14-same-grammar'), 'stream', ...kept, ...tools, ...verdicts, 'continueRun'],
@@ -227,14 +230,23 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-stream'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, heldInTalk, afterRestart, byClient),
+    ...later(toolsetsLater, heldInTalk, test('http-grammar'), byClient),
   ),
   K15: cells(
-    [overHttpLater, ...today],
-    ...durability(overHttpLater, overHttpLater, overHttpLater, overHttpLater),
-    [overHttpLater, 'sub-agent'],
+    [wrongPerson, ...world, ...verdicts, 'listSuspendedRuns', 'sub-agent'],
+    [
+      doesNotApply('no route leads to it: in a process the application decides for whom it is called'),
+      'continueRun',
+      'cancelRun',
+    ],
+    ...durability(
+      test('e2e/http/approval-flow'),
+      doesNotApply('in a process the application decides for whom it is called; its route is under HTTP'),
+      doesNotApply('in a process the application decides for whom it is called; its route is under HTTP'),
+      wrongPerson,
+    ),
     answered('model'),
-    ...later(overHttpLater, overHttpLater, overHttp),
+    ...later(wrongPerson, wrongPerson, overHttp, overHttp),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],
@@ -242,7 +254,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     [doesNotApply('the turn that answers waits for no person'), 'auto-resume'],
-    ...later(nestedSets, heldInTalk),
+    ...later(nestedSets, heldInTalk, keptOverHttp),
   ),
   K17: cells(
     [
@@ -260,7 +272,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     answered('races'),
-    ...later(toolsetsLater, turns),
+    ...later(toolsetsLater, turns, keptOverHttp),
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
@@ -269,14 +281,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(talk, aroundAnswers, aroundAnswers, aroundAnswers),
     [besideAnswers, 'sub-agent'],
     answered(),
-    ...later(besideAnswers, aroundAnswers),
+    ...later(besideAnswers, aroundAnswers, keptOverHttp),
   ),
   K19: cells(
     [test('k19-nothing-lingers'), ...today],
     ...durability(races, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, keptInThread),
+    ...later(toolsetsLater, keptInThread, keptOverHttp),
   ),
   K20: cells(
     [test('k20-declined'), ...world, ...verdicts],
@@ -284,6 +296,6 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
     [test('team-decisions'), 'sub-agent'],
     answered('races'),
-    ...later(toolsets, inConversations),
+    ...later(toolsets, inConversations, heldOverHttp),
   ),
 };

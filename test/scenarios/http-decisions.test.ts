@@ -2,94 +2,10 @@
  * Decisions over HTTP: malformed, misdirected and repeated ones, on the specification's routes and on approvals, by
  * requests and by our client.
  */
-import { Agent } from 'countersign';
-import type { CountersignClient, CountersignClientError } from 'countersign/client';
 import { describe, expect, test } from 'vitest';
-import { clientsOf } from '../../src/client/test-support/clients.ts';
 import { type Answer, type Desk, openDesk, type Who } from '../../src/server/test-support/desk.ts';
-
-interface Call {
-  readonly runId: string;
-  readonly toolCallId: string;
-}
-
-type Verb = 'approve' | 'decline' | 'resume';
-
-interface Route {
-  readonly name: string;
-  /** Decides. What `more` says is laid over what a well-formed request says. */
-  decide(desk: Desk, who: Who | undefined, call: Call, verb: Verb, more?: object): Promise<Answer>;
-}
-
-const bodyOf = (call: object, more: object): object =>
-  Object.fromEntries(Object.entries({ ...call, ...more }).filter(([, value]) => value !== undefined));
-
-const ofAgents: Route = {
-  name: 'the routes of the specification',
-  async decide(desk, who, { runId, toolCallId }, verb, more = {}) {
-    const { data, ...others } = more as { data?: unknown };
-    if (verb !== 'resume') {
-      const path = `/api/agents/desk/${verb}-tool-call-generate`;
-      return desk.post(who, path, bodyOf({ runId, toolCallId }, more));
-    }
-    const response = await desk.app.request('/api/agents/desk/resume-stream', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(who ? { authorization: `Bearer ${who}` } : {}) },
-      body: JSON.stringify(bodyOf({ runId, toolCallId, resumeData: data }, others)),
-    });
-    const text = await response.text();
-    const { status, headers } = response;
-    return { status, headers, body: status === 200 ? {} : JSON.parse(text) };
-  },
-};
-
-const ofApprovals: Route = {
-  name: 'the approvals routes',
-  async decide(desk, who, { runId, toolCallId }, verb, more = {}) {
-    const path = `/api/approvals/${encodeURIComponent(runId)}/${encodeURIComponent(toolCallId)}/${verb}`;
-    const answer = await desk.post(who, path, bodyOf({ stop: 1 }, more));
-    // These answer before the run goes on.
-    await desk.countersign.stop();
-    return answer;
-  },
-};
-
-/** What a client was answered, or threw, as an answer. */
-async function answerOf(asked: Promise<object>): Promise<Answer> {
-  const headers = new Headers();
-  return asked.then(
-    (body) => ({ status: 200, headers, body }),
-    (error: CountersignClientError) => ({ status: error.status, headers, body: error.toJSON() }),
-  );
-}
-
-const clients = new WeakMap<Desk, ReturnType<typeof clientsOf>>();
-async function clientOf(desk: Desk, who: Who | undefined): Promise<CountersignClient> {
-  const served = clients.get(desk) ?? clientsOf(desk);
-  clients.set(desk, served);
-  return (await served).clientOf(who);
-}
-
-const byClientOfAgents: Route = {
-  name: 'the client of an agent',
-  async decide(desk, who, call, verb, more = {}) {
-    const agent = (await clientOf(desk, who)).getAgent('desk');
-    const { data, ...others } = more as { data?: unknown };
-    if (verb !== 'resume') return answerOf(agent[`${verb}ToolCallGenerate`]({ ...idsOf(call), ...more }));
-    const read = async () => (await agent.resumeStream(data, { ...idsOf(call), ...others })).text();
-    return answerOf(read().then(() => ({})));
-  },
-};
-
-const byClientOfApprovals: Route = {
-  name: 'the client of approvals',
-  async decide(desk, who, call, verb, more = {}) {
-    const { approvals } = await clientOf(desk, who);
-    const answer = await answerOf(approvals[verb]({ stop: 1, ...idsOf(call), ...more } as never));
-    await desk.countersign.stop();
-    return answer;
-  },
-};
+import { clientRoutes } from '../support/client-routes.ts';
+import { type Call, idsOf, ofGenerates, routes } from '../support/http-routes.ts';
 
 /** That nothing happened: the call waits as before, and the model was not asked. */
 async function expectWaiting(desk: Desk, call: Call): Promise<void> {
@@ -99,9 +15,7 @@ async function expectWaiting(desk: Desk, call: Call): Promise<void> {
   expect(desk.model.calls).toHaveLength(1);
 }
 
-const idsOf = ({ runId, toolCallId }: Call): Call => ({ runId, toolCallId });
-
-describe.each([ofAgents, ofApprovals, byClientOfAgents, byClientOfApprovals])('on $name', ({ decide }) => {
+describe.each([...routes, ...clientRoutes])('on $name', ({ decide }) => {
   test.each([
     ['resume', {}],
     ['resume', { data: null }],
@@ -327,7 +241,7 @@ describe('on the routes of the specification', () => {
   test('scenario: K3 a history with the old decision in it decides nothing again', async () => {
     const desk = openDesk();
     const held = await desk.hold('ada', 'delete a');
-    await ofAgents.decide(desk, 'ada', held, 'approve');
+    await ofGenerates.decide(desk, 'ada', held, 'approve');
     const { toolCallId } = held;
     const messages = [
       { role: 'user', parts: [{ type: 'text', text: 'delete a' }] },
@@ -360,30 +274,6 @@ test('scenario: K15 lists, runs and threads of others are empty or not there', a
     expect((await desk.get(who, '/api/agents/desk/suspended-runs?resourceId=ada')).status).toBe(403);
     expect((await desk.get(who, `/api/runs/${call.runId}/events`)).status).toBe(404);
   }
-});
-
-test('scenario: K5 a flag of a body can hold more, never less', async () => {
-  const desk = openDesk({ agent: { defaultOptions: { requireToolApproval: true } } });
-  const refused = await desk.post('ada', '/api/agents/desk/generate', {
-    messages: 'look a',
-    requireToolApproval: false,
-  });
-  expect(refused.status).toBe(400);
-  const held = await desk.hold('ada', 'look a');
-  expect(held.toolName).toBe('look');
-  expect(desk.done).toEqual([]);
-});
-
-test('scenario: K5 an agent that others have is not run past what they hold', async () => {
-  const inner = openDesk();
-  const below = new Agent({ id: 'below', model: inner.model, tools: { look: inner.tools.look } });
-  const desk = openDesk({ agent: { agents: { below }, defaultOptions: { requireToolApproval: true } } });
-  for (const path of ['generate', 'stream']) {
-    const answer = await desk.post('ada', `/api/agents/below/${path}`, { messages: 'look a' });
-    expect([answer.status, answer.body.code]).toEqual([404, 'agent-not-found']);
-  }
-  expect(inner.model.calls).toHaveLength(0);
-  expect((await desk.get('ada', '/api/agents/below/suspended-runs')).status).toBe(200);
 });
 
 async function inConversation(desk: Desk, messages = 'delete a') {

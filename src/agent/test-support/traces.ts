@@ -12,7 +12,7 @@ export interface Traces {
   readonly telemetry: { readonly opentelemetry: typeof opentelemetry };
   /** A span of the test's own, in which something is done. */
   within<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** The names of all ended spans as a tree, siblings by their begin: `a(b c(d))`. */
+  /** The names of all ended spans as a tree, siblings as they ended (two may begin in one millisecond): `a(b, c(d))`. */
   tree(): string;
   /** The only span of that name. */
   span(name: string): ReadableSpan;
@@ -41,7 +41,7 @@ export function openTraces(): Traces {
         }
       }),
     tree() {
-      const all = exporter.getFinishedSpans().toSorted((one, other) => startOf(one) - startOf(other));
+      const all = exporter.getFinishedSpans();
       const known = new Set(all.map((span) => span.spanContext().spanId));
       const below = (parent: string | undefined): string =>
         all
@@ -66,8 +66,4 @@ export function openTraces(): Traces {
     processor,
     reset: () => exporter.reset(),
   };
-}
-
-function startOf({ startTime: [seconds, nanoseconds] }: ReadableSpan): number {
-  return seconds * 1e9 + nanoseconds;
 }
