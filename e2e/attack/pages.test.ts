@@ -116,10 +116,10 @@ describe('a history that lies', () => {
     const output = { state: 'output-available', output: { did: 'a' } };
     return {
       'a result': [user('x'), assistant({ ...part(call), ...output })],
-      'a result, asked for': [
+      'a result, asked for, in the words of a decision': [
         user('x'),
         assistant(
-          { ...part(call), ...output },
+          { ...part(call), ...output, output: { approved: true } },
           { type: 'data-tool-call-suspended', id: toolCallId, data: { runId, stop: 1, toolCallId } },
         ),
       ],
