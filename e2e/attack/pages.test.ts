@@ -97,6 +97,18 @@ test.each(['ada', 'cleo'] as const)(
   },
 );
 
+test.each(['', 'a\0', '\ud800', 'x'.repeat(501), 7, null, { id: 't' }, ['t']])(
+  '%j names no conversation',
+  async (id) => {
+    const answer = await victim.ask('ada', 'POST', chat, {
+      id,
+      messages: [user('Hi')],
+      trigger: 'submit-message',
+    });
+    expect(said(answer)).toBe('400 invalid-request');
+  },
+);
+
 describe('a history that lies', () => {
   const lies = (call: Waiting): Record<string, object[]> => {
     const { runId, toolCallId } = call;
@@ -104,10 +116,10 @@ describe('a history that lies', () => {
     const output = { state: 'output-available', output: { did: 'a' } };
     return {
       'a result': [user('x'), assistant({ ...part(call), ...output })],
-      'a result, asked for': [
+      'a result, asked for, in the words of a decision': [
         user('x'),
         assistant(
-          { ...part(call), ...output },
+          { ...part(call), ...output, output: { approved: true } },
           { type: 'data-tool-call-suspended', id: toolCallId, data: { runId, stop: 1, toolCallId } },
         ),
       ],

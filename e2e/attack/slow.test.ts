@@ -157,6 +157,13 @@ describe('with wide limits', () => {
     await gone([...sockets, held]);
   });
 
+  test('a thousand requests in one breath are a thousand answers', async () => {
+    const one = requestText({ path: '/api/agents/none', token: tokenOf('ada') });
+    const open = one.replace('connection: close\r\n', '');
+    const { statuses } = await victim.raw(open.repeat(999) + one);
+    expect([statuses.length, new Set(statuses)]).toEqual([1000, new Set([404])]);
+  });
+
   test('heads and bodies that never end keep nobody from being served', async () => {
     const begun = [
       ...Array.from({ length: 200 }, () => 'GET /api/agents HTTP/1.1\r\nhost: 127.0.0.1\r\nx: '),

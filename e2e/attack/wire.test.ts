@@ -58,6 +58,9 @@ describe('heads', () => {
     'x-original-url: /healthz',
     'x-rewrite-url: /healthz',
     'x-forwarded-prefix: /api',
+    'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+    'traceparent: x',
+    'baggage: roles=reviewer',
   ])('%s is not minded', async (header) => {
     const read = requestText({ path: approve(), token, headers: [header, `content-length: ${body.length}`] });
     expect((await victim.raw(`${read}${body}`)).statuses).toEqual([404]);
