@@ -32,11 +32,11 @@ const cases: Case[] = [
   ['tool-call-input-streaming-end', { toolCallId: 'c1' }, []],
   [
     'tool-call',
-    { ...call, path: [{ agentId: 'a', toolCallId: 'd' }] },
+    { ...call, toolCallId: 'd~c1', path: [{ agentId: 'a', toolCallId: 'd' }] },
     [
       {
         type: 'tool-input-available',
-        toolCallId: 'c1',
+        toolCallId: 'd~c1',
         toolName: 'refund',
         input: { order: '1' },
         toolMetadata: { countersign: { isBelow: true } },
@@ -105,9 +105,21 @@ const cases: Case[] = [
 ];
 
 test.each(cases)('%s: %j', async (type, payload, expected) => {
-  const told = fromChunk(chunk(runId, type, payload as never), nothingKnown());
+  const told = fromChunk(chunk(runId, type, payload as never), { steps: 0, calls: new Set(['c1']) });
   expect(told).toEqual(expected);
   await expectValid(told);
+});
+
+test('a call is shown before anything of it, once; a delegation when something comes of it', () => {
+  const known = nothingKnown();
+  const types = (...chunks: Chunk[]) =>
+    chunks.flatMap((one) => fromChunk(one, known)).map(({ type }) => type);
+  const shows = ['tool-input-available', 'tool-output-available'];
+  expect(types(chunk(runId, 'tool-result', { ...call, result: 1 }))).toEqual(shows);
+  expect(types(chunk(runId, 'tool-call', call), chunk(runId, 'tool-call', call))).toEqual([]);
+  const delegation = { ...call, toolCallId: 'd1', toolName: 'agent-below' };
+  expect(types(chunk(runId, 'tool-call', delegation))).toEqual(['data-tool-call-delegated']);
+  expect(types(chunk(runId, 'tool-result', { ...delegation, result: 1 }))).toEqual(shows);
 });
 
 test.each([
@@ -262,10 +274,10 @@ describe('a page that is told a run and one that loads it show the same', () => 
     live = await read(await told(approved), live);
     const resumed = await agent.resumeStream({ city: 'Rome' }, { runId: at, toolCallId: ask!.toolCallId });
     live = await read(await told(resumed), live);
-    const questions = live.parts.filter(({ type }) => type === 'data-tool-call-suspended');
-    expect(questions).toHaveLength(1);
-    // The question stays on the page that was told it.
-    await expectSame({ ...live, parts: live.parts.filter((part) => !questions.includes(part)) });
+    const past = live.parts.filter(({ type }) => /^data-tool-call-(suspended|delegated)$/.test(type));
+    expect(past.length).toBeGreaterThan(0);
+    // A page keeps what it was told of the way.
+    await expectSame({ ...live, parts: live.parts.filter((part) => !past.includes(part)) });
   });
 });
 

@@ -38,7 +38,7 @@ const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const http = [issue('http'), 'client', 'UI protocol'] as const;
+const client = [issue('http'), 'client'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
 /** The paths that came with durability. */
@@ -56,13 +56,14 @@ function durability(
   ];
 }
 
-/** What comes later, the tools that a caller brings along, conversations, and the server. */
+/** What comes later, the tools that a caller brings along, conversations, and the server with its chat. */
 function later(
   toolset: Cell,
   memory: Cell,
   overHttp: Cell = issue('http'),
+  onPage: Cell = issue('http'),
 ): readonly (readonly [Cell, ...Path[]])[] {
-  return [[toolset, 'toolset'], [memory, 'memory'], [overHttp, 'HTTP'], http, mcp];
+  return [[toolset, 'toolset'], [memory, 'memory'], [overHttp, 'HTTP'], [onPage, 'UI protocol'], client, mcp];
 }
 
 /** The path of auto-resume, by what follows `auto-resume` in the name of the file. */
@@ -86,6 +87,8 @@ const inConversations = test('memory-decisions');
 const inTeams = test('team-thread');
 const overHttp = test('http-decisions');
 const afterRestart = test('http-after-restart');
+const onPage = test('chat-decisions');
+const pageAfterRestart = test('chat-after-restart');
 const talk = test('two-processes-talk');
 const besideAnswers = test('auto-resume-tools');
 const aroundAnswers = test('auto-resume-around');
@@ -100,14 +103,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, heldInTalk, overHttp),
+    ...later(toolsets, heldInTalk, overHttp, onPage),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, heldInTalk, overHttp),
+    ...later(toolsets, heldInTalk, overHttp, onPage),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
@@ -115,7 +118,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('races'),
-    ...later(toolsetsLater, heldInTalk, overHttp),
+    ...later(toolsetsLater, heldInTalk, overHttp, onPage),
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -136,7 +139,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
     [test('team-model'), 'sub-agent'],
     answered('options'),
-    ...later(toolsets, heldInTalk, overHttp),
+    ...later(toolsets, heldInTalk, overHttp, onPage),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
@@ -160,7 +163,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, interrupted, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('teams'),
-    ...later(toolsets, inConversations, afterRestart),
+    ...later(toolsets, inConversations, afterRestart, pageAfterRestart),
   ),
   K9: cells(
     [test('k09-nested'), ...faces, ...kept, ...verdicts, 'cancelRun', 'listSuspendedRuns', 'sub-agent'],
@@ -173,7 +176,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       test('team-neighbours'),
     ),
     answered('teams'),
-    ...later(nestedSets, inTeams, afterRestart),
+    ...later(nestedSets, inTeams, afterRestart, pageAfterRestart),
   ),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
@@ -225,14 +228,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-stream'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, heldInTalk, afterRestart),
+    ...later(toolsetsLater, heldInTalk, afterRestart, pageAfterRestart),
   ),
   K15: cells(
     [overHttpLater, ...today],
     ...durability(overHttpLater, overHttpLater, overHttpLater, overHttpLater),
     [overHttpLater, 'sub-agent'],
     answered('model'),
-    ...later(overHttpLater, overHttpLater, overHttp),
+    ...later(overHttpLater, overHttpLater, overHttp, onPage),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],
