@@ -75,6 +75,7 @@ describe('of what is posted', () => {
       [approval({ id: 'r::c::1', approved: 'yes' }), 'messages.approval'],
       [approval({ id: 'r::c::1', approved: true, reason: 1 }), 'messages.approval'],
       [approval({ id: 'r::c', approved: true }), 'messages.approval'],
+      [approval({ id: 'r\0::c::1', approved: true }), 'messages.approval'],
       [{ trigger: 'resume-stream' }, 'trigger'],
       [{ model: 'other/model' }, 'model'],
       [{ memory: { thread: 't-2' } }, 'memory.thread'],

@@ -64,6 +64,7 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
     case 'start':
       return [startChunk(chunk.payload.messageId, runId)];
     case 'step-start':
+      known.steps++;
       return [{ type: 'start-step' }];
     case 'step-finish':
       return [{ type: 'finish-step' }];

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createTool } from '../agent/create-tool.ts';
 import { Memory } from '../agent/memory.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
@@ -32,6 +34,33 @@ describe('a model that failed', () => {
     expect(page.call('delete').state).toBe('output-available');
     expect(done).toEqual(['delete a']);
     await expectAsStored(desk, page, 'desk');
+  });
+
+  test('is asked again by those alone who could have begun the run', async () => {
+    const { tools } = openDesk();
+    const failing = { error: new Error('overloaded') };
+    const model = scriptedModel([remove, failing, 'Done.']);
+    const agent = { memory: new Memory(), model, tools, defaultOptions: { maxRetries: 0 } };
+    const desk = openDesk({ agent });
+    const page = openPage(desk, 'ada', 't-1', ofDesk);
+    await page.chat.sendMessage({ text: 'Go.' });
+    const late = openPage(desk, 'ada', 't-1', { ...ofDesk, messages: page.chat.messages });
+    await page.during(() => answering(page));
+    const { messages } = page.chat;
+    for (const [who, status] of [
+      ['rita', 403],
+      ['ben', 409],
+    ] as const) {
+      const body = { id: 't-1', messages, trigger: 'regenerate-message' };
+      expect((await desk.post(who, '/api/agents/desk/chat', body)).status).toBe(status);
+    }
+    expect(model.calls).toHaveLength(2);
+    // Who comes late is told that it failed, and can try again, too.
+    await late.during(() => answering(late));
+    expect(late.chat.error?.message).toContain('The run is stalled');
+    expect(late.call('delete').state).toBe('output-available');
+    await late.chat.regenerate();
+    expect(late.texts()).toEqual(['First.', 'Done.']);
   });
 
   test('an answer that stands is not made anew', async () => {
@@ -118,7 +147,7 @@ describe('a page that comes back', () => {
       const { desk, asked, answer } = slowDesk(look);
       const saying = openPage(desk, 'ada', 't-1', ofDesk).chat.sendMessage({ text: 'Go.' });
       await asked;
-      for (const id of ['t-1', 't-2']) {
+      for (const id of ['t-1', 't-2', '\0']) {
         const page = openPage(desk, who, id, ofDesk);
         await page.chat.resumeStream();
         expect(page.sent).toMatchObject([{ status: 204, text: '' }]);
@@ -127,6 +156,32 @@ describe('a page that comes back', () => {
       await saying;
     },
   );
+});
+
+test('a page whose stream is open is told on when somebody else decides', async () => {
+  const { tools, model, done } = openDesk();
+  const gate = Promise.withResolvers<void>();
+  const slow = createTool({
+    id: 'look',
+    inputSchema: z.object({ what: z.string() }),
+    execute: async () => {
+      await gate.promise;
+      return 'seen';
+    },
+  });
+  const desk = openDesk({ agent: { memory: new Memory(), model, tools: { ...tools, look: slow } } });
+  const page = openPage(desk, 'ada', 't-1', ofDesk);
+  const saying = page.chat.sendMessage({ text: 'delete a and look b' });
+  await page.shows(() => page.answer && page.call('delete')?.state === 'approval-requested');
+  const [{ runId, toolCallId, stop }] = (await desk.get('rita', '/api/approvals')).body.approvals;
+  await desk.post('rita', `/api/approvals/${runId}/${toolCallId}/approve`, { stop });
+  gate.resolve();
+  await saying;
+  expect(done).toEqual(['delete a']);
+  expect(page.texts()).toEqual(['Let me. ', 'Done.']);
+  expect([page.call('delete').state, page.call('look').output]).toEqual(['output-available', 'seen']);
+  expect(page.sent).toHaveLength(1);
+  await expectAsStored(desk, page, 'desk');
 });
 
 test('who goes away stops nothing', async () => {

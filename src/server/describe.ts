@@ -9,7 +9,7 @@ export interface Description {
   readonly path?: readonly string[];
   readonly query?: Fields;
   readonly body?: Fields;
-  readonly answer?: 'json' | 'events' | 'accepted';
+  readonly answer?: keyof typeof answers;
   readonly isOpen?: true;
 }
 
@@ -30,17 +30,18 @@ const errorSchema = {
   },
 };
 
+const events = {
+  description: 'Server-sent events: `data: <chunk as JSON>` each, then `data: [DONE]`.',
+  content: { 'text/event-stream': { schema: { type: 'string' } } },
+} as const;
+
 const answers = {
   json: { 200: { description: 'The answer.', ...json({ type: 'object' }) } },
   accepted: {
     202: { description: 'The decision is recorded; the run goes on.', ...json({ type: 'object' }) },
   },
-  events: {
-    200: {
-      description: 'Server-sent events: `data: <chunk as JSON>` each, then `data: [DONE]`.',
-      content: { 'text/event-stream': { schema: { type: 'string' } } },
-    },
-  },
+  events: { 200: events },
+  'events or nothing': { 200: events, 204: { description: 'There is nothing to follow.' } },
 } as const;
 
 export function described({
