@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { Agent } from '../agent/agent.ts';
 import { createTool } from '../agent/create-tool.ts';
 import { Memory } from '../agent/memory.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
@@ -100,6 +101,28 @@ test('a page that comes too late for one stop is shown the next', async () => {
     'approval-requested',
   ]);
   await expectAsStored(desk, page, 'desk');
+});
+
+test('what waits in the run and in one below is answered together, in the order of the person', async () => {
+  const { tools, done } = openDesk();
+  const remove = (what: string) => ({ toolName: 'delete', args: { what } });
+  const below = new Agent({ id: 'below', model: scriptedModel([{ calls: [remove('b')] }, 'Below.']), tools });
+  const delegation = { toolName: 'agent-below', args: { prompt: 'Go.' } };
+  const model = scriptedModel([{ calls: [remove('a'), delegation] }, 'Done.']);
+  const desk = openDesk({ agent: { memory: new Memory(), model, tools, agents: { below } } });
+  const page = openPage(desk, 'ada', 't-1', { agent: 'desk' });
+  await page.chat.sendMessage({ text: 'Go.' });
+  await expectAsStored(desk, page, 'desk');
+  await answering(page, true, 1);
+  await page.during(() => answering(page, true, 0));
+  expect(done.toSorted()).toEqual(['delete a', 'delete b']);
+  const states = ['', '', ''].map((_, place) => [page.call('', place).type, page.call('', place).state]);
+  expect(Object.fromEntries(states)).toEqual({
+    'tool-delete': 'output-available',
+    'tool-agent-below': 'output-available',
+  });
+  expect(page.texts()).toEqual(['Done.']);
+  expect(page.sent).toHaveLength(2);
 });
 
 test('what only a reviewer may decide is refused to its owner, and its card stays', async () => {

@@ -114,6 +114,7 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
     case 'tool-call-suspended': {
       const { toolCallId, toolName, stop, suspendPayload, resumeSchema } = chunk.payload;
       const schema: JsonObject = resumeSchema ? { resumeSchema: JSON.parse(resumeSchema) } : {};
+      known.calls.add(toolCallId);
       // A page that has answered it before shows it as answered.
       return [
         inputChunk(chunk.payload),
