@@ -37,6 +37,18 @@ const bank = {
       ],
     },
   },
+  chat: {
+    yours: `
+const bank = {
+  refund: async (order: string) => \`refunded \${order}\`,
+  ship: async (order: string, street: string) => \`\${order} goes to \${street}\`,
+};
+`,
+    answers: {
+      'Refund o-1, please.': [{ calls: [{ toolName: 'refund', args: { order: 'o-1' } }] }],
+      'Ship o-2, please.': [{ calls: [{ toolName: 'ship', args: { order: 'o-2' } }] }],
+    },
+  },
   client: {
     yours: `
 import { Agent, Countersign, createTool } from 'countersign';

@@ -8,7 +8,7 @@ import type { Message, ModelOutput } from '../core/message.ts';
 import { modelMessagesFromUi } from '../models/ai-sdk.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
 import { acceptable, cancelledText, declinedText } from '../models/prompt.ts';
-import { isObject, isToolPart, notesOf, toolNameOf, type UiPart } from './ui-parts.ts';
+import { isObject, isToolPart, notesOf, toolNameOf, type UiPart, withDelegated } from './ui-parts.ts';
 
 /** What is known of the calls while messages are converted, by the id that they have in the prompt. */
 interface Calls {
@@ -50,7 +50,7 @@ export async function promptFrom(
 
 function prepare(message: UIMessage, calls: Calls): UIMessage[] {
   if (message.role === 'system') return [];
-  const given = message.parts as unknown as readonly UiPart[];
+  const given = withDelegated(message.parts as unknown as readonly UiPart[]);
   const parts = given.flatMap((part) =>
     isToolPart(part) ? prepareCall(part, given, calls) : prepareContent(part),
   );

@@ -5,13 +5,20 @@
 import { everyCall } from '../core/below.ts';
 import type { StepContent } from '../core/event.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { Call, Run, Step } from '../core/state.ts';
+import { type Call, isSettled, type Run, type Step } from '../core/state.ts';
 import type { MessageKey, MessageRow } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
 import { isUnentered } from '../models/prompt.ts';
 import { approvalIdOf } from './approval-id.ts';
 import { dataUrl, uiMessagesFrom } from './input-view.ts';
-import { type CallNotes, type Denial, suspendedPart, type UiPart, withNotes } from './ui-parts.ts';
+import {
+  type CallNotes,
+  type Denial,
+  delegatedPart,
+  suspendedPart,
+  type UiPart,
+  withNotes,
+} from './ui-parts.ts';
 
 /** A message with its place in the thread. */
 export interface Spoken extends MessageKey {
@@ -182,7 +189,7 @@ function callParts(runId: string, call: Call, toolCallId: string, notes: CallNot
   if (call.state === 'interrupted') {
     return [part, { type: 'data-tool-call-interrupted', id: toolCallId, data }];
   }
-  return [part];
+  return call.child && !isSettled(call) ? [delegatedPart(part)] : [part];
 }
 
 /** @param idOf the id of the approval at a stop. */

@@ -35,6 +35,23 @@ export function suspendedPart(data: JsonObject & { readonly toolCallId: string }
   return { type: 'data-tool-call-suspended' as const, id: data.toolCallId, data };
 }
 
+/**
+ * A delegation that is not settled: no part of a tool, as a page waits for each of these before it sends what its person
+ * answered below.
+ */
+export function delegatedPart(call: UiPart & { readonly toolCallId: string }) {
+  return { type: 'data-tool-call-delegated' as const, id: call.toolCallId, data: call };
+}
+
+/** The parts, with delegations as calls. */
+export function withDelegated(parts: readonly UiPart[]): UiPart[] {
+  const settled = new Set(parts.filter(isToolPart).map(({ toolCallId }) => toolCallId));
+  return parts.flatMap((part): UiPart[] => {
+    if (part.type !== 'data-tool-call-delegated') return [part];
+    return isObject(part.data) && !settled.has(part.data.toolCallId as string) ? [part.data as UiPart] : [];
+  });
+}
+
 export function isToolPart({ type }: UiPart): boolean {
   return type.startsWith('tool-') || type === 'dynamic-tool';
 }

@@ -90,7 +90,7 @@ function answerIn(part: UiPart, parts: readonly UiPart[]): Answer[] {
   // A call that asks is answered with its output, at the stop that the question stands beside it for.
   const asked = parts.findLast(({ type, id }) => type === 'data-tool-call-suspended' && id === toolCallId);
   const { runId, stop } = isObject(asked?.data) ? asked.data : {};
-  const at = stopIn(`${runId}::${toolCallId}::${stop}`);
+  const at = stopOf(`${runId}::${toolCallId}::${stop}`);
   if (asked === undefined || at === undefined) return [];
   if (state === 'output-available') return [{ ...at, to: 'output', verdict: 'resume', data: output ?? null }];
   const reason = typeof errorText === 'string' ? { reason: errorText } : {};
@@ -99,7 +99,7 @@ function answerIn(part: UiPart, parts: readonly UiPart[]): Answer[] {
 
 function approvalIn({ approval }: UiPart): Answer[] {
   const { id: approvalId, approved, reason } = isObject(approval) ? approval : {};
-  const at = stopIn(approvalId);
+  const at = stopOf(approvalId);
   const isReason = reason === undefined || reason === null || typeof reason === 'string';
   if (at === undefined || typeof approved !== 'boolean' || !isReason) {
     throw invalid('body', [
@@ -108,4 +108,9 @@ function approvalIn({ approval }: UiPart): Answer[] {
   }
   const said = typeof reason === 'string' ? { reason } : {};
   return [{ ...at, to: 'approval', verdict: approved ? 'approve' : 'decline', ...said }];
+}
+
+function stopOf(approvalId: unknown): Stop | undefined {
+  const at = stopIn(approvalId);
+  return at && id.problem(at.runId) === undefined ? at : undefined;
 }

@@ -6,6 +6,7 @@ import { approvalIdOf } from '../conversation/approval-id.ts';
 import { dataUrl } from '../conversation/input-view.ts';
 import { sourceParts } from '../conversation/run-view.ts';
 import {
+  delegatedPart,
   isObject,
   isToolPart,
   suspendedPart,
@@ -63,6 +64,7 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
     case 'start':
       return [startChunk(chunk.payload.messageId, runId)];
     case 'step-start':
+      known.steps++;
       return [{ type: 'start-step' }];
     case 'step-finish':
       return [{ type: 'finish-step' }];
@@ -85,6 +87,13 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
     case 'tool-call': {
       const { toolCallId, providerExecuted, providerMetadata } = chunk.payload;
       if (known.calls.has(toolCallId)) return [];
+      const { toolName, args } = chunk.payload;
+      // Whether it is one is not said; then it is shown when something comes of it.
+      if (toolName.startsWith('agent-')) {
+        return [
+          delegatedPart({ type: `tool-${toolName}`, toolCallId, state: 'input-available', input: args }),
+        ];
+      }
       known.calls.add(toolCallId);
       return [
         {
@@ -98,12 +107,14 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
       const { toolCallId, stop, fingerprint } = chunk.payload;
       const approvalId = approvalIdOf({ runId, toolCallId, stop });
       return [
+        ...unshown(chunk.payload, known),
         { type: 'tool-approval-request', approvalId, toolCallId, approvalDescriptor: { fingerprint, stop } },
       ];
     }
     case 'tool-call-suspended': {
       const { toolCallId, toolName, stop, suspendPayload, resumeSchema } = chunk.payload;
       const schema: JsonObject = resumeSchema ? { resumeSchema: JSON.parse(resumeSchema) } : {};
+      known.calls.add(toolCallId);
       // A page that has answered it before shows it as answered.
       return [
         inputChunk(chunk.payload),
@@ -113,13 +124,19 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
     case 'tool-result': {
       const { toolCallId, result, isError, providerExecuted } = chunk.payload;
       const executed = providerExecuted ? { providerExecuted } : {};
-      if (!isError)
-        return [{ type: 'tool-output-available', toolCallId, output: result ?? null, ...executed }];
+      const before = unshown(chunk.payload, known);
+      if (!isError) {
+        return [
+          ...before,
+          { type: 'tool-output-available', toolCallId, output: result ?? null, ...executed },
+        ];
+      }
       const errorText = typeof result === 'string' ? result : JSON.stringify(result);
-      return [{ type: 'tool-output-error', toolCallId, errorText, ...executed }];
+      return [...before, { type: 'tool-output-error', toolCallId, errorText, ...executed }];
     }
     case 'tool-error':
       return [
+        ...unshown(chunk.payload, known),
         {
           type: 'tool-output-error',
           toolCallId: chunk.payload.toolCallId,
@@ -127,7 +144,10 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
         },
       ];
     case 'tool-output-denied':
-      return [{ type: 'tool-output-denied', toolCallId: chunk.payload.toolCallId }];
+      return [
+        ...unshown(chunk.payload, known),
+        { type: 'tool-output-denied', toolCallId: chunk.payload.toolCallId },
+      ];
     case 'tool-output':
       // What a tool says while it runs is not kept in the thread either.
       return [{ type: 'data-tool-output', data: chunk.payload, transient: true }];
@@ -141,6 +161,13 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
       // Version 6 knows no custom parts and no files of reasoning. Input that is not whole may never be gated.
       return [];
   }
+}
+
+/** A call of which a page has heard nothing yet. */
+function unshown(call: CallPayload, { calls }: Known): UiChunk[] {
+  if (calls.has(call.toolCallId)) return [];
+  calls.add(call.toolCallId);
+  return [inputChunk(call)];
 }
 
 function inputChunk({ toolCallId, toolName, args, path }: CallPayload): UiChunk {

@@ -35,34 +35,41 @@ export async function messageOf(parts: ServerParts, { facts, run, ended }: Found
   return { id, parts: (own?.message.parts ?? []) as unknown as UiPart[] };
 }
 
-/** What is told of a run after what was told of its message. */
+/** What of a run a page is told that knows some of it: what it says by now, and what it goes on with. */
 export async function* followed(
+  parts: ServerParts,
   agent: Agent,
   found: FoundRun,
   known: Known,
-  parts: ServerParts,
 ): AsyncGenerator<UiChunk> {
   const { run, ended, facts } = found;
+  yield* fromMessage((await messageOf(parts, found)).parts, known);
   if (run === undefined) {
     yield finishChunk(ended?.outcome.finishReason ?? 'other');
     return;
   }
-  const { runId } = facts;
-  const leg = await observeOpenRun(agent[subAgent], { runId, afterEvent: run.length });
-  if ('kind' in leg) {
-    const { parts: all } = await messageOf(parts, { facts, ended: leg });
-    yield* fromMessage(all, known);
-    yield finishChunk(leg.outcome.finishReason);
-  } else
+  const leg = await observeOpenRun(agent[subAgent], { runId: facts.runId, afterEvent: run.length });
+  if ('kind' in leg) yield* followed(parts, agent, { facts, ended: leg }, known);
+  else
     yield* fromLeg(
       leg.chunks.read((chunk) => chunk),
       known,
     );
 }
 
-/** A leg, but for its beginning. */
-export async function* fromLeg(chunks: AsyncIterable<Chunk>, known: Known): AsyncGenerator<UiChunk> {
-  for await (const chunk of chunks) if (chunk.type !== 'start') yield* fromChunk(chunk, known);
+/**
+ * A leg, but for its beginning.
+ * @param goOn what follows where somebody else decided a call that the leg announced, and so ended it.
+ */
+export async function* fromLeg(
+  chunks: AsyncIterable<Chunk>,
+  known: Known,
+  goOn?: () => AsyncIterable<UiChunk>,
+): AsyncGenerator<UiChunk> {
+  for await (const chunk of chunks) {
+    if (chunk.type === 'finish' && chunk.payload.decided && goOn) yield* goOn();
+    else if (chunk.type !== 'start') yield* fromChunk(chunk, known);
+  }
 }
 
 /**

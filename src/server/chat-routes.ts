@@ -1,5 +1,6 @@
 /** The chat of the AI SDK's pages: `useChat` with its default transport, as it is. */
 import type { Context, Hono } from 'hono';
+import { isId } from '../agent/ids.ts';
 import { servedAgent, streamed } from './agent-routes.ts';
 import { bodyOf } from './body.ts';
 import { answer, type Chat, checkMemory, decideBefore, look, regenerate, say } from './chat.ts';
@@ -50,15 +51,16 @@ export function chatRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   app.get(
     `${at}/:threadId/stream`,
     described({
-      summary:
-        "Follows the thread's answer from its beginning, as the AI SDK's resumeStream asks; 204 when none is written",
+      summary: "Follows the thread's answer from its beginning, as the AI SDK's resumeStream asks",
       tag: 'agents',
       path: ['agentId', 'threadId'],
       answer: 'ui-events',
+      mayBeNothing: true,
       errors: ['memory-required'],
     }),
     async (c) => {
-      const told = await look(await chatOf(c, c.req.param('threadId')));
+      const chat = await chatOf(c, c.req.param('threadId'));
+      const told = isId(chat.threadId) ? await look(chat) : undefined;
       return told ? streamed(parts, c, async () => told) : c.body(null, 204);
     },
   );

@@ -7,9 +7,17 @@ import { CountersignError, isCountersignError } from '../core/errors.ts';
 import { endedError } from '../core/log-errors.ts';
 import { headOf, stalledRuns } from '../core/next.ts';
 import type { Run } from '../core/state.ts';
+import type { AgentStream } from '../stream/output.ts';
 import { decideAnswers } from './chat-answers.ts';
 import type { Posted } from './chat-body.ts';
-import { errorChunk, finishChunk, fromMessage, type Known, nothingKnown } from './chat-chunks.ts';
+import {
+  errorChunk,
+  finishChunk,
+  fromMessage,
+  type Known,
+  nothingKnown,
+  type UiChunk,
+} from './chat-chunks.ts';
 import type { LiveAnswer, LiveAnswers } from './chat-live.ts';
 import { followed, fromLeg, messageOf, reply } from './chat-reply.ts';
 import { checkMayMove, type FoundRun, findRun } from './found-run.ts';
@@ -62,7 +70,7 @@ async function answerTo(chat: Chat, saidId: string): Promise<Told | undefined> {
   const thread = await threadOf(chat);
   if (thread === undefined) return undefined;
   const live = chat.live.of(agent.id, threadId);
-  if (live?.saidId === saidId) return toldAgain(live);
+  if (live?.saidId === saidId) return toldAgain(chat, live);
   const open = await openRunsOf(thread.places, thread.ids);
   const spoken = await spokenInThread(thread.places, threadId, { last: lookedAt }, open);
   const runId = spoken.find(({ message }) => message.id === saidId)?.runId;
@@ -102,14 +110,14 @@ export async function answer(chat: Chat, { answers, calls }: Posted): Promise<To
   const known: Known = { steps: lastStepWith(ids, message.parts), calls: new Set(calls) };
   const errors = refused.map(({ error }) => errorChunk(error)).slice(0, 1);
   if (leg === undefined) {
-    const told = fromMessage(message.parts, known, waiting);
-    return reply(runId, message.id, told, followed(agent, now, known, parts), errors);
+    const told = fromMessage(upToStep(known.steps, message.parts), known, waiting);
+    return reply(runId, message.id, told, followed(parts, agent, now, known), errors);
   }
   // What follows the step is the leg's to tell.
   const before = upToStep(known.steps, message.parts);
   chat.live.add(agent.id, chat.threadId, { stream: leg, before });
   const told = fromMessage(before, known, waiting);
-  return reply(runId, message.id, told, fromLeg(leg.fullStream, known), errors);
+  return reply(runId, message.id, told, legOf(chat, leg, known), errors);
 }
 
 /** @throws `run-not-found`, `call-not-waiting` where nothing is answered. */
@@ -172,29 +180,35 @@ export async function look(chat: Chat): Promise<Told | undefined> {
   const { parts, live, agent, identity, threadId } = chat;
   const open = await openRuns(chat);
   const here = live.of(agent.id, threadId);
-  if (here && (await threadOf(chat))) return toldAgain(here);
+  if (here && (await threadOf(chat))) return toldAgain(chat, here);
   const going = open.findLast((run) => headOf(run) !== 'waiting');
   return going && toldWhole(chat, await findRun(parts, identity, going.started.runId, agent.id));
 }
 
 /** A leg that began just now, after what its message said before. */
-function toldLive({ live, agent, threadId }: Chat, answer: LiveAnswer): Told {
-  live.add(agent.id, threadId, answer);
-  return toldAgain(answer);
+function toldLive(chat: Chat, answer: LiveAnswer): Told {
+  chat.live.add(chat.agent.id, chat.threadId, answer);
+  return toldAgain(chat, answer);
 }
 
-function toldAgain({ stream, before }: LiveAnswer): Told {
+function toldAgain(chat: Chat, { stream, before }: LiveAnswer): Told {
   const known = nothingKnown();
   const told = fromMessage(before, known);
-  return reply(stream.runId, stream.messageId, told, fromLeg(stream.fullStream, known));
+  return reply(stream.runId, stream.messageId, told, legOf(chat, stream, known));
+}
+
+function legOf(chat: Chat, { runId, fullStream }: AgentStream, known: Known): AsyncGenerator<UiChunk> {
+  const { parts, agent, identity } = chat;
+  return fromLeg(fullStream, known, async function* () {
+    yield* followed(parts, agent, await findRun(parts, identity, runId, agent.id), known);
+  });
 }
 
 /** A run from the beginning of its message, from what is stored. */
-async function toldWhole({ parts, agent }: Chat, found: FoundRun): Promise<Told> {
-  const { id, parts: all } = await messageOf(parts, found);
-  const known = nothingKnown();
-  const told = fromMessage(all, known);
-  return reply(found.facts.runId, id, told, followed(agent, found, known, parts));
+function toldWhole({ parts, agent }: Chat, found: FoundRun): Told {
+  const { run, ended, facts } = found;
+  const id = run?.started.messageId ?? ended?.outcome.messageId ?? facts.runId;
+  return reply(facts.runId, id, [], followed(parts, agent, found, nothingKnown()));
 }
 
 /** The thread, where there is one and the page's person may see it. */

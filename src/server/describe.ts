@@ -16,6 +16,8 @@ export interface Description {
   readonly status?: 202;
   /** What it may refuse beside what all routes with such a path, query or body do. */
   readonly errors?: readonly ErrorCode[];
+  /** 204: there is nothing to follow. */
+  readonly mayBeNothing?: true;
   readonly isOpen?: true;
 }
 
@@ -48,13 +50,14 @@ function refusals({ path = [], query, body, isOpen, errors = [] }: Description) 
   return Object.fromEntries(answers);
 }
 
-function success({ answer, status }: Description) {
+function success({ answer, status, mayBeNothing }: Description) {
   if (!(answer === 'events' || answer === 'ui-events')) {
     const description = status ? 'It is recorded, and the run goes on.' : 'The answer.';
     return { [status ?? 200]: { description, ...json(refTo(answer)) } };
   }
   const description = `Server-sent events: ${events[answer]} each, then \`data: [DONE]\`.`;
-  return { 200: { description, content: { 'text/event-stream': { schema: { type: 'string' } } } } };
+  const told = { 200: { description, content: { 'text/event-stream': { schema: { type: 'string' } } } } };
+  return mayBeNothing ? { ...told, 204: { description: 'There is nothing to follow.' } } : told;
 }
 
 export function described(description: Description) {

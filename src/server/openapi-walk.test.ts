@@ -44,7 +44,7 @@ function expectValid(schema: object | false, value: unknown): void {
 
 function codesOf({ responses }: Operation): [string, ErrorCode][] {
   return Object.entries(responses).flatMap(([status, { content }]) => {
-    const schema = content['application/json']?.schema as Document | undefined;
+    const schema = content?.['application/json']?.schema as Document | undefined;
     const codes: ErrorCode[] = schema?.properties?.code?.enum ?? [];
     return codes.map((code): [string, ErrorCode] => [status, code]);
   });
@@ -62,7 +62,7 @@ test('a server that closes says that it is not ready, as documented', async () =
   const { responses } = operationsOf(document)['get /readyz'] as Operation;
   const { status, body } = await desk.get(undefined, '/readyz');
   expect(status).toBe(503);
-  expectValid(responses[503]?.content['application/json']?.schema ?? false, body);
+  expectValid(responses[503]?.content?.['application/json']?.schema ?? false, body);
 });
 
 describe.each(operations)('%s', (name, operation) => {
@@ -81,7 +81,7 @@ describe.each(operations)('%s', (name, operation) => {
     const { status, type, text } = await send(world.desk, operation, 'ada', values);
     const [good] = Object.keys(operation.responses);
     expect([String(status), text]).toEqual([good, text]);
-    const schema = operation.responses[status]?.content[type]?.schema ?? {};
+    const schema = operation.responses[status]?.content?.[type]?.schema ?? {};
     if (type !== 'text/event-stream') return expectValid(schema, JSON.parse(text));
     expectValid(schema, text);
     const kind = operation.path.includes('/chat')
@@ -102,7 +102,7 @@ describe.each(operations)('%s', (name, operation) => {
     const answer = await send(desk, operation, isNobody ? undefined : 'ada', { ...values, ...changed });
     expect([String(answer.status), JSON.parse(answer.text).code]).toEqual([status, code]);
     expectValid(
-      operation.responses[status]?.content['application/json']?.schema ?? {},
+      operation.responses[status]?.content?.['application/json']?.schema ?? {},
       JSON.parse(answer.text),
     );
   });

@@ -30,7 +30,7 @@ test('the document describes every route, and nothing else', async () => {
     expect([path, inPath.map(({ name }) => name)]).toEqual([path, named]);
     expect(operation.summary).toMatch(/^[A-Z]/);
     expect(Object.keys(operation.responses)).toContain('default');
-    expect(Object.keys(operation.responses).filter((status) => /^2/.test(status))).toHaveLength(1);
+    expect(Object.keys(operation.responses).filter((status) => /^20[02]/.test(status))).toHaveLength(1);
     expect(operation.requestBody !== undefined).toBe(method === 'post');
   }
 });

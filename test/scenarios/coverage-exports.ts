@@ -17,7 +17,7 @@ export const pathsOfExports: Readonly<Record<string, readonly Path[] | 'no path'
   bearerTokens: 'no path',
   checkPrompt: 'no path',
   crashStore: 'no path',
-  createServer: ['HTTP'],
+  createServer: ['HTTP', 'UI protocol'],
   createTool: ['agent tool', 'client tool'],
   fakeClock: 'no path',
   fingerprint: 'no path',

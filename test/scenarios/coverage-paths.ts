@@ -40,8 +40,8 @@ export const paths = {
   'auto-resume': { isBuilt: true, evidence: /openAnswering\(/ },
   toolset: { isBuilt: true, evidence: /\btoolsets\b/ },
   HTTP: { isBuilt: true, evidence: /\bopenDesk\(/ },
+  'UI protocol': { isBuilt: true, evidence: /\bopenPage\(/ },
   client: { isBuilt: true, evidence: /\bclientsOf\(|\bclientRoutes\b/ },
-  'UI protocol': { isBuilt: false },
   MCP: { isBuilt: false },
 } as const satisfies Record<string, PathFacts>;
 

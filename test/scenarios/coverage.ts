@@ -38,7 +38,6 @@ const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const http = [issue('http'), 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
 /** The paths that came with durability. */
@@ -56,14 +55,22 @@ function durability(
   ];
 }
 
-/** What comes later, the tools that a caller brings along, conversations, the server, and its client. */
+/** What comes later, the tools that a caller brings along, conversations, the server, its client, and its chat. */
 function later(
   toolset: Cell,
   memory: Cell,
   overHttp: Cell,
   client: Cell = onlyRequests,
+  onPage: Cell = asOverHttp,
 ): readonly (readonly [Cell, ...Path[]])[] {
-  return [[toolset, 'toolset'], [memory, 'memory'], [overHttp, 'HTTP'], [client, 'client'], http, mcp];
+  return [
+    [toolset, 'toolset'],
+    [memory, 'memory'],
+    [overHttp, 'HTTP'],
+    [client, 'client'],
+    [onPage, 'UI protocol'],
+    mcp,
+  ];
 }
 
 /** The path of auto-resume, by what follows `auto-resume` in the name of the file. */
@@ -89,9 +96,12 @@ const overHttp = test('http-decisions');
 const afterRestart = test('http-after-restart');
 const byClient = test('client');
 const onlyRequests = doesNotApply('it sends the requests of HTTP, and does nothing else');
+const asOverHttp = doesNotApply('what it begins and decides are runs as those of the other routes');
 const heldOverHttp = test('http-holds');
 const wrongPerson = test('k15-wrong-person');
 const keptOverHttp = test('http-kept');
+const onPage = test('chat-decisions');
+const pageAfterRestart = test('chat-after-restart');
 const talk = test('two-processes-talk');
 const besideAnswers = test('auto-resume-tools');
 const aroundAnswers = test('auto-resume-around');
@@ -105,14 +115,14 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, heldInTalk, overHttp, overHttp),
+    ...later(toolsets, heldInTalk, overHttp, overHttp, onPage),
   ),
   K2: cells(
     [test('k02-wrong-decision'), ...today],
     ...durability(twoProcesses, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, heldInTalk, overHttp, overHttp),
+    ...later(toolsets, heldInTalk, overHttp, overHttp, onPage),
   ),
   K3: cells(
     [test('k03-one-decision-once'), ...world, ...verdicts],
@@ -120,7 +130,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, interrupted, observed, byThread),
     [test('team-decisions'), 'sub-agent'],
     answered('races'),
-    ...later(toolsetsLater, heldInTalk, overHttp, overHttp),
+    ...later(toolsetsLater, heldInTalk, overHttp, overHttp, onPage),
   ),
   K4: cells(
     [test('k04-model-decides-nothing'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -141,7 +151,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
     [test('team-model'), 'sub-agent'],
     answered('options'),
-    ...later(toolsets, heldInTalk, heldOverHttp, byClient),
+    ...later(toolsets, heldInTalk, heldOverHttp, byClient, onPage),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
@@ -165,7 +175,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, interrupted, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('teams'),
-    ...later(toolsets, inConversations, afterRestart, byClient),
+    ...later(toolsets, inConversations, afterRestart, byClient, pageAfterRestart),
   ),
   K9: cells(
     [test('k09-nested'), ...faces, ...kept, ...verdicts, 'cancelRun', 'listSuspendedRuns', 'sub-agent'],
@@ -178,7 +188,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       test('team-neighbours'),
     ),
     answered('teams'),
-    ...later(nestedSets, inTeams, afterRestart, byClient),
+    ...later(nestedSets, inTeams, afterRestart, byClient, pageAfterRestart),
   ),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
@@ -230,7 +240,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-stream'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, heldInTalk, test('http-grammar'), byClient),
+    ...later(toolsetsLater, heldInTalk, test('http-grammar'), byClient, pageAfterRestart),
   ),
   K15: cells(
     [wrongPerson, ...world, ...verdicts, 'listSuspendedRuns', 'sub-agent'],
@@ -246,7 +256,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       wrongPerson,
     ),
     answered('model'),
-    ...later(wrongPerson, wrongPerson, overHttp, overHttp),
+    ...later(wrongPerson, wrongPerson, overHttp, overHttp, onPage),
   ),
   K16: cells(
     [test('k16-waits-for-good'), ...world, 'approve', 'decline', 'cancelRun', 'listSuspendedRuns'],

@@ -18,8 +18,12 @@ inEveryWorld('scenario: K11', 'held in a sub-agent: the thread has it, then its 
   const waiting = (await scene.memory().recall(thread)).messages;
   expect(waiting.map(({ role }) => role)).toEqual(['user', 'assistant']);
   const parts = waiting[1]?.parts as unknown as Record<string, unknown>[];
-  expect(parts.filter(({ type }) => String(type).startsWith('tool-'))).toMatchObject([
-    { type: 'tool-agent-level1', toolCallId: 'to-level1', state: 'input-available' },
+  expect(parts.filter(({ type }) => String(type).includes('tool-'))).toMatchObject([
+    {
+      type: 'data-tool-call-delegated',
+      id: 'to-level1',
+      data: { type: 'tool-agent-level1', toolCallId: 'to-level1', state: 'input-available' },
+    },
     {
       type: 'tool-act',
       toolCallId,

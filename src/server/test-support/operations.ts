@@ -10,7 +10,7 @@ export interface Operation {
   readonly parameters: readonly { readonly name: string; readonly in: 'path' | 'query' }[];
   readonly body: object | undefined;
   /** By status. */
-  readonly responses: Readonly<Record<string, { readonly content: Record<string, { schema: object }> }>>;
+  readonly responses: Readonly<Record<string, { readonly content?: Record<string, { schema: object }> }>>;
 }
 
 /** Values by name: each goes where the operation has it, into its path, query or body. */

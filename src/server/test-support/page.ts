@@ -25,6 +25,8 @@ export interface Page {
   // biome-ignore lint/suspicious/noExplicitAny: tests read parts of every kind
   call(tool?: string, place?: number): any;
   texts(): string[];
+  /** Resolves when what is shown is like this. */
+  shows(isShown: () => unknown): Promise<void>;
   /** Resolves when the next answer begins. */
   answering(): Promise<void>;
   /** Does something, and resolves when the page has read the answers to so many requests that come of it. */
@@ -43,6 +45,11 @@ export function openPage(
   const { agent = 'chat', body, messages = [], ...init } = given;
   const sent: { body: string | undefined; status: number; text: string }[] = [];
   const begun: (() => void)[] = [];
+  const watching = new Set<() => void>();
+  const show = (list: UIMessage[]): void => {
+    state.messages = list;
+    for (const watch of watching) watch();
+  };
   let finished = 0;
   let heard: () => void = () => {};
   const state: ChatState<UIMessage> = {
@@ -50,13 +57,13 @@ export function openPage(
     error: undefined,
     messages: structuredClone(messages),
     pushMessage(message) {
-      state.messages = [...state.messages, message];
+      show([...state.messages, message]);
     },
     popMessage() {
       state.messages = state.messages.slice(0, -1);
     },
     replaceMessage(index, message) {
-      state.messages = state.messages.map((one, place) => (place === index ? structuredClone(message) : one));
+      show(state.messages.map((one, place) => (place === index ? structuredClone(message) : one)));
     },
     snapshot: (thing) => structuredClone(thing),
   };
@@ -102,6 +109,14 @@ export function openPage(
       return calls[place];
     },
     texts: () => page.answer.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])),
+    shows: (isShown) =>
+      new Promise((resolve) => {
+        const watch = (): void => {
+          if (isShown()) resolve();
+        };
+        watching.add(watch);
+        watch();
+      }),
     answering: () => new Promise((resolve) => void begun.push(resolve)),
     async during(act, answers = 1) {
       const enough = finished + answers;
