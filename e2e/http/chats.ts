@@ -49,7 +49,9 @@ export async function beginChat(index: number, chats: number, url: string): Prom
   }
   const calls = chunks.filter(isStop).map((chunk) => shownIn(chunk, owner, thread));
   if (runId === undefined || calls.length !== tools.length) {
-    throw new Error(`Chat ${index} shows ${calls.length} calls, not ${tools.length}.`);
+    throw new Error(
+      `Chat ${index} shows ${calls.length} calls, not ${tools.length}: ${JSON.stringify(payload)}`,
+    );
   }
   if (index % 7 === 0) await talk(browser, thread);
   return { runId, calls, isLeft: index % 10 === 9 };

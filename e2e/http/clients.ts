@@ -159,6 +159,8 @@ const notFound = ['run-not-found', 'call-not-found', 'ambiguous-run', 'run-ended
 function answerOf(way: Way, status: number, body: any): Answer {
   if (status === 200 || status === 202) return { type: 'accepted' };
   if (status === 0 || status === 503) return { type: 'unknown', code: body?.code ?? 'gone' };
+  // The decision is stored; the model call that its leg then made was another server's.
+  if (body.code === 'taken-over') return { type: 'accepted' };
   if (way === 'conversation' && notFound.includes(body.code)) return { type: 'not-waiting' };
   if (body.code !== 'already-decided') return { type: 'refused', code: `${status} ${JSON.stringify(body)}` };
   const { decisionId, verdict } = body.decision;

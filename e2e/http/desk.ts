@@ -6,7 +6,7 @@ import { type ScriptedCall, scriptedModel } from '../../src/testing/scripted-mod
 import type { Effects } from '../race/effects.ts';
 
 /** Long enough that a busy machine is not taken for a dead one; what a killed process leaves is taken over soon. */
-export const heartbeat = { every: 250, lease: 2500 } as const;
+export const heartbeat = { every: 400, lease: 4000 } as const;
 
 export interface DeskOptions {
   readonly store: Store;

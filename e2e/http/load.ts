@@ -11,6 +11,7 @@ import { randomFrom } from '../race/random.ts';
 import { beginChat, type Chat, customers } from './chats.ts';
 import { decideCalls, repeatTaken } from './clients.ts';
 import { endLoad } from './end-load.ts';
+import type { ServerOptions } from './messages.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
 export interface LoadOptions {
@@ -33,6 +34,8 @@ export interface LoadResult extends RaceCount {
 }
 
 const reviewers = ['rita', 'ron'].map((id) => ({ id, roles: ['reviewer'] }));
+/** Chats that begin at the same time. */
+const beganAtOnce = 200;
 /** Tools that run in the server when it is killed: half of them have had their effect. */
 const stuckTools = 4;
 
@@ -43,26 +46,18 @@ export async function load({ place, folder, chats, servers, seed }: LoadOptions)
   const store = openPlace(place);
   const problems: string[] = [];
   const running: ServerProcess[] = [];
-  const identities = [...customers, ...reviewers];
-  const stuck = { after: Math.ceil(chats / servers / 4), many: stuckTools };
   try {
-    const starts = Array.from({ length: servers }, async (_, index) => {
-      const options = {
-        place,
-        effects: paths.effects,
-        people: identities,
-        ...(index === 0 ? { stuck } : {}),
-      };
-      const server = await startServer(options);
+    const options = { place, effects: paths.effects, people: [...customers, ...reviewers] };
+    running.push(
+      ...(await startServers(options, servers, { after: Math.ceil(chats / servers / 4), many: stuckTools })),
+    );
+    for (const server of running) {
       void server.ended.then((wrote) => problems.push(`a server ended by itself: ${wrote}`));
-      return server;
-    });
-    running.push(...(await Promise.all(starts)));
+    }
     const [victim, ...survivors] = running as [ServerProcess, ...ServerProcess[]];
-    const begun = await Promise.all(
-      Array.from({ length: chats }, (_, index) => {
-        return beginChat(index, chats, (running[index % servers] as ServerProcess).url);
-      }),
+    const begun = await beginChats(
+      chats,
+      running.map(({ url }) => url),
     );
 
     let kills = 0;
@@ -114,6 +109,30 @@ export async function load({ place, folder, chats, servers, seed }: LoadOptions)
     effects.close();
     await store.close();
   }
+}
+
+/** In the first of them tools get stuck. */
+function startServers(
+  options: ServerOptions,
+  servers: number,
+  stuck: NonNullable<ServerOptions['stuck']>,
+): Promise<ServerProcess[]> {
+  return Promise.all(
+    Array.from({ length: servers }, (_, index) => startServer(index === 0 ? { ...options, stuck } : options)),
+  );
+}
+
+/** Each at the next server. */
+async function beginChats(chats: number, urls: readonly string[]): Promise<Chat[]> {
+  const begun: Chat[] = [];
+  while (begun.length < chats) {
+    const wave = Array.from({ length: Math.min(beganAtOnce, chats - begun.length) }, (_, place) => {
+      const index = begun.length + place;
+      return beginChat(index, chats, urls[index % urls.length] ?? '');
+    });
+    begun.push(...(await Promise.all(wave)));
+  }
+  return begun;
 }
 
 function shownArgs(chat: Chat | undefined, toolCallId: string): string | undefined {

@@ -106,6 +106,8 @@ function answerOf(error: unknown): Answer {
   if (!isCountersignError(error)) return { type: 'refused', code: String(error) };
   const { code, decision } = error;
   if (code === 'store-failed') return { type: 'unknown', code };
+  // The decision is stored; the model call that its leg then made was another worker's, as ours seemed dead.
+  if (code === 'taken-over') return { type: 'accepted' };
   if (code !== 'already-decided') return { type: 'refused', code: `${code}: ${error.message}` };
   const { decisionId, verdict } = decision as { decisionId?: string; verdict: string };
   return { type: 'already-decided', token: decisionId ?? '(no token)', verdict };

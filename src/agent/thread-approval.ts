@@ -115,7 +115,10 @@ export async function findCallOfThread(
   if (others.length > 0) {
     throw new CountersignError('ambiguous-run', `${candidates.length} runs of this conversation are open.`, {
       agentId: agent.id,
-      expected: 'toolCallId, of the call that is decided',
+      expected:
+        toolCallId === undefined
+          ? 'toolCallId, of the call that is decided'
+          : 'a decision that names its run: approveToolCall, declineToolCall or resumeStream, with runId',
       todo: 'listSuspendedRuns lists them.',
     });
   }

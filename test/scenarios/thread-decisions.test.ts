@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { z } from 'zod';
 import { openThread, type Sent, sendAndFollow, thread } from '../support/by-thread.ts';
 import { askRefunds, kinds, type Refund, refundCall, refundInput, resultsIn } from '../support/kinds.ts';
-import { codeOf } from '../support/scene.ts';
+import { codeOf, errorOf } from '../support/scene.ts';
 import { inEveryWorld, inOneWorld } from '../support/world.ts';
 
 for (const kind of kinds) {
@@ -144,7 +144,9 @@ inEveryWorld('scenario: K2', 'by thread: several runs wait there', async (open) 
   for (const approved of [true, false]) {
     expect(await codeOf(scene.send({ ...thread, approved }))).toBe('ambiguous-run');
     // Two of them have a call of this id.
-    expect(await codeOf(scene.send({ ...thread, approved, toolCallId: 'same' }))).toBe('ambiguous-run');
+    const error = await errorOf(scene.send({ ...thread, approved, toolCallId: 'same' }));
+    expect(error.code).toBe('ambiguous-run');
+    expect(error.message).toContain('with runId');
   }
   expect(effects).toEqual([]);
   expect((await scene.list()).total).toBe(3);
