@@ -93,6 +93,20 @@ describe('JSON Web Tokens', async () => {
     expect(await ask(local, `Bearer ${await signed({})}`)).toBeNull();
   });
 
+  test('whose claims do not say who it is are nobody’s', async () => {
+    const bySub = jwt({ jwks, ...base, identityOf: ({ sub = '' }) => ({ id: sub, resourceId: sub }) });
+    const token = await new SignJWT({})
+      .setProtectedHeader({ alg: 'ES256', kid: 'k' })
+      .setIssuer(base.issuer)
+      .setAudience('desk')
+      .setExpirationTime('1h')
+      .sign(privateKey);
+    expect(await ask(bySub, `Bearer ${token}`)).toBeNull();
+    const careless = jwt({ jwks, ...base, identityOf: ({ sub }) => ({ id: sub as string }) });
+    expect(await ask(careless, `Bearer ${token}`)).toBeNull();
+    expect(await ask(careless, `Bearer ${await signed({})}`)).toEqual({ id: 'ada' });
+  });
+
   test('of a provider whose keys are fetched; while they cannot be, nobody is let in', async () => {
     const provider = await serve(
       new Hono().get('/jwks', (c) => c.json(jwks)),

@@ -22,7 +22,7 @@ export interface JwtOptions {
   readonly audience: string | readonly string[];
   /** Default: those that fit the kind of key. */
   readonly algorithms?: readonly string[] | undefined;
-  /** Who the claims stand for; `null` refuses. */
+  /** Who the claims stand for; `null`, or an identity without an id, refuses. */
   readonly identityOf: (claims: JWTPayload) => Identity | null | Promise<Identity | null>;
 }
 
@@ -57,7 +57,9 @@ export function jwt(options: JwtOptions): Authenticate {
     if (token === undefined) return null;
     try {
       const { payload } = await verified(token);
-      return await identityOf(payload);
+      const identity = await identityOf(payload);
+      // Its token is good, and says not who that is.
+      return identity?.id ? identity : null;
     } catch (error) {
       if (isOfToken(error)) return null;
       throw error;
