@@ -1,6 +1,7 @@
 export { Agent } from './agent/agent.ts';
 export { Countersign, type CountersignConfig } from './agent/countersign.ts';
 export { createTool } from './agent/create-tool.ts';
+export type { DecisionListOptions } from './agent/decisions.ts';
 export type { ListedCall, ListOptions, SuspendedRun, SuspendedRuns } from './agent/list.ts';
 export {
   Memory,

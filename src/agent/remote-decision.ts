@@ -1,7 +1,7 @@
 /** A decision in a process that has not the agent's code: it is accepted, and driven where the code is. */
 import { decide, targetOf } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
-import type { Event, Person } from '../core/event.ts';
+import type { Door, Event, Person } from '../core/event.ts';
 import { checkRequest } from './check-request.ts';
 import { decideEnded } from './ended-decision.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
@@ -18,6 +18,7 @@ export interface DecideOptions {
   readonly reason?: string | undefined;
   readonly decisionId?: string | undefined;
   readonly by?: Person | undefined;
+  readonly via?: Door | undefined;
 }
 
 export interface AcceptedDecision {
@@ -37,6 +38,7 @@ const decideKeys = {
   reason: true,
   decisionId: true,
   by: true,
+  via: true,
 } as const satisfies KeysOf<DecideOptions>;
 
 /** Without the code of its agent a call can only be approved or declined. @throws `invalid-decision`. */

@@ -142,14 +142,20 @@ export function countedAs(c: Ctx): string {
 }
 
 /** Answers with a leg, in one of the identity's places for streams. */
-export async function streamed(
-  { streams, logger }: ServerParts,
+export function streamed(parts: ServerParts, c: Ctx, begin: () => Promise<AgentStream>): Promise<Response> {
+  const warn = (message: string): void => parts.logger.warn({}, message);
+  return inPlace(parts, c, async (leave) => eventStream(await begin(), leave, warn));
+}
+
+/** @param answer gives the place back by `leave` when its stream is over. */
+export async function inPlace(
+  { streams }: ServerParts,
   c: Ctx,
-  begin: () => Promise<AgentStream>,
+  answer: (leave: () => void) => Promise<Response>,
 ): Promise<Response> {
   const leave = streams.take(countedAs(c));
   try {
-    return eventStream(await begin(), leave, (message) => logger.warn({}, message));
+    return await answer(leave);
   } catch (error) {
     leave();
     throw error;
