@@ -107,6 +107,7 @@ const bank = { refund: async (order: string, amount: number) => \`refunded \${am
       'Compensate 500 for o-2.': [
         { calls: [{ toolName: 'compensate', args: { order: 'o-2', amount: 500 } }] },
       ],
+      'Refund 30 for o-3.': [{ calls: [{ toolName: 'refund', args: { order: 'o-3', amount: 30 } }] }],
     },
   },
   suspension: {

@@ -1,6 +1,7 @@
 export { Agent } from './agent/agent.ts';
 export { Countersign, type CountersignConfig } from './agent/countersign.ts';
 export { createTool } from './agent/create-tool.ts';
+export type { DecisionListOptions } from './agent/decisions.ts';
 export type { ListedCall, ListOptions, SuspendedRun, SuspendedRuns } from './agent/list.ts';
 export {
   Memory,
@@ -37,7 +38,8 @@ export type { UiMessageInput } from './agent/ui-message-input.ts';
 export type { PathStep } from './core/below.ts';
 export { RequestContext } from './core/context.ts';
 export { CountersignError, type ErrorCode, type ErrorDetails, isCountersignError } from './core/errors.ts';
-export type { CallError, Decision, Outcome, Person, Verdict } from './core/event.ts';
+export type { CallError, Decision, Door, Outcome, Person, Verdict } from './core/event.ts';
+export type { DecisionQuery, FeedEvent, FeedPage, FeedQuery, FeedStore, ListOrder } from './core/feed.ts';
 export { fingerprint, type Json, type JsonObject } from './core/json.ts';
 export type { Clock } from './core/log.ts';
 export type { Message, MessageInput, ModelOutput } from './core/message.ts';
@@ -48,9 +50,11 @@ export type { JsonSchemaWrapper, Schema, SchemaInput, SchemaOutput } from './cor
 export type {
   AbandonedRun,
   Batch,
+  DecisionPage,
   DecisionRecord,
   EndedRun,
   HeadRow,
+  ListedDecision,
   ListedRun,
   ListPage,
   ListQuery,

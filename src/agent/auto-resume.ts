@@ -35,6 +35,7 @@ export async function answerCall(
     stop,
     decisionId: `auto-resume:${answering.runId}:${answering.toolCallId}`,
     by: { id: 'auto-resume', messageId },
+    via: 'auto-resume' as const,
   };
   const told = await decideCall(agent, decision, { verdict: 'resume', data, answering });
   const endWithTurn = (): Promise<void> => endWith(agent, runId, context.runId);

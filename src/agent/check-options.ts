@@ -54,6 +54,7 @@ const decisionKeys = {
   reason: true,
   decisionId: true,
   by: true,
+  via: true,
 } as const satisfies KeysOf<DecisionOptions>;
 
 export const optionKeys = {

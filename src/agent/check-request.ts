@@ -1,6 +1,9 @@
 /** Whether a request to decide, or to act on a run, is well-formed at all. */
 import type { DecisionRequest } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
+import type { Door } from '../core/event.ts';
+
+const doors: readonly Door[] = ['http', 'chat', 'thread', 'auto-resume'];
 
 /** Refuses a request that is malformed, whatever the run's state. */
 export function checkRequest(request: Partial<DecisionRequest>): void {
@@ -9,7 +12,7 @@ export function checkRequest(request: Partial<DecisionRequest>): void {
       (request as Record<string, unknown> | undefined)?.[name] === undefined ? 'missing' : 'malformed';
     throw new CountersignError('invalid-decision', `The ${name} of the decision is ${is}.`, { expected });
   };
-  const { runId, toolCallId, stop, fingerprint, reason, decisionId, by } = request ?? {};
+  const { runId, toolCallId, stop, fingerprint, reason, decisionId, by, via } = request ?? {};
   if (typeof runId !== 'string' || runId === '') refuse('runId', 'the runId of a run that waits');
   const texts = { toolCallId, fingerprint, reason, decisionId };
   for (const [name, value] of Object.entries(texts)) {
@@ -17,6 +20,7 @@ export function checkRequest(request: Partial<DecisionRequest>): void {
   }
   if (stop !== undefined && (!Number.isInteger(stop) || stop < 1))
     refuse('stop', 'a whole number from 1, or nothing');
+  if (via !== undefined && !doors.includes(via)) refuse('via', `${doors.join(', ')}, or nothing`);
   if (
     by !== undefined &&
     (typeof by?.id !== 'string' || (by.name !== undefined && typeof by.name !== 'string'))

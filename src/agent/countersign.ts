@@ -4,11 +4,12 @@ import { childIdOf, firstIdOf } from '../core/below.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import type { Clock } from '../core/log.ts';
 import type { Limits } from '../core/parts.ts';
-import type { Store } from '../core/store.ts';
+import type { DecisionPage, Store } from '../core/store.ts';
 import type { HeartbeatOptions } from '../engine/heartbeat.ts';
 import { type Sweep, type SweepPorts, startSweep, sweepOnce } from '../engine/sweep.ts';
 import { InMemoryStore } from '../store/memory.ts';
 import { Agent, bindAgent, decideOnAgent, recoverAgentRun } from './agent.ts';
+import { type DecisionListOptions, listDecisions } from './decisions.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
 import type { TelemetryOptions } from './opentelemetry.ts';
 import { refuseOption } from './refuse-option.ts';
@@ -193,6 +194,15 @@ export class Countersign<Named extends Agents = Agents> {
     } finally {
       if (found?.kind === 'lease') found.release();
     }
+  }
+
+  /**
+   * The record of decisions, of runs that are open or ended, newest first: who, when, what, why, through which door, and
+   * what came of it. Ids and tool names of more than 500 characters cannot be filtered by.
+   * @throws `invalid-option`.
+   */
+  listDecisions(options?: DecisionListOptions): Promise<DecisionPage> {
+    return listDecisions(this.#worker.store, options);
   }
 
   #sweepPorts(): SweepPorts {

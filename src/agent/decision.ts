@@ -162,8 +162,8 @@ function resolutionOf({
 }
 
 function requestOf(options: DecisionOptions): Omit<DecisionRequest, 'verdict'> {
-  const { runId, toolCallId, stop, fingerprint, reason, by, decisionId } = options;
-  return { runId, toolCallId, stop, fingerprint, reason, by, decisionId };
+  const { runId, toolCallId, stop, fingerprint, reason, by, via, decisionId } = options;
+  return { runId, toolCallId, stop, fingerprint, reason, by, via, decisionId };
 }
 
 /** `resumeStream` on a held call is a decision only for exactly `{ approved, reason? }`. */

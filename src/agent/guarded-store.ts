@@ -1,10 +1,11 @@
 /** A store whose failures are all `store-failed`, whatever its driver throws. */
 import { CountersignError, isCountersignError } from '../core/errors.ts';
+import type { FeedStore } from '../core/feed.ts';
 import type { Store, ThreadStore, WorkerStore } from '../core/store.ts';
 
 /** @throws (from each method) `store-failed` with the driver's error as cause; typed errors pass. */
 export function guarded(store: Store): Store {
-  const { workers, threads } = store;
+  const { workers, threads, feed } = store;
   const guardedWorkers: WorkerStore = {
     beat: (worker) => typed(() => workers.beat(worker)),
     dead: (of, lease) => typed(() => workers.dead(of, lease)),
@@ -21,6 +22,10 @@ export function guarded(store: Store): Store {
     transcript: (query) => typed(() => threads.transcript(query)),
     save: (threadId, messages, at) => typed(() => threads.save(threadId, messages, at)),
   };
+  const guardedFeed: FeedStore = {
+    read: (query) => typed(() => feed.read(query)),
+    changed: (milliseconds) => typed(() => feed.changed(milliseconds)),
+  };
   return {
     id: store.id,
     persistent: store.persistent,
@@ -30,8 +35,10 @@ export function guarded(store: Store): Store {
     load: (runId, after) => typed(() => store.load(runId, after)),
     list: (query) => typed(() => store.list(query)),
     record: (record) => typed(() => store.record(record)),
+    decisions: (query) => typed(() => store.decisions(query)),
     workers: guardedWorkers,
     threads: guardedThreads,
+    feed: guardedFeed,
     ...(store.changed
       ? { changed: (runId, milliseconds) => typed(async () => store.changed?.(runId, milliseconds)) }
       : {}),

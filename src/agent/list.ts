@@ -1,9 +1,11 @@
 /** What waits, from the store alone: a reviewer's page after any restart (specification: resume after a restart). */
 import type { PathStep } from '../core/below.ts';
 import { type CallInterrupted, type CallRequested, type CallSuspended, eventFrom } from '../core/event.ts';
+import type { ListOrder } from '../core/feed.ts';
 import type { SuspendPayload } from '../core/policy.ts';
 import type { ListedRun, ListStatus, OpenCall } from '../core/store.ts';
 import { decisionSchema } from '../stream/chunk.ts';
+import { listOrders } from './decisions.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
 import { checkPage, refuseOption } from './refuse-option.ts';
 import type { AgentCore } from './types.ts';
@@ -21,6 +23,8 @@ export interface ListOptions {
   readonly perPage?: number | undefined;
   /** From 0. For deeper pages use `cursor`. */
   readonly page?: number | undefined;
+  /** Which stop comes first. Default 'newest'. */
+  readonly order?: ListOrder | undefined;
   /** The `cursor` of the page before. */
   readonly cursor?: string | undefined;
 }
@@ -56,7 +60,7 @@ export interface SuspendedRun {
 }
 
 export interface SuspendedRuns {
-  /** Newest stop first. */
+  /** Newest stop first, or the other way round. */
   readonly runs: readonly SuspendedRun[];
   /** How many runs there are; exact up to 1,000. */
   readonly total: number;
@@ -77,6 +81,7 @@ const listKeys = {
   perPage: true,
   page: true,
   cursor: true,
+  order: true,
 } as const satisfies KeysOf<ListOptions>;
 
 const statuses = ['suspended', 'interrupted', 'stalled', 'running', 'all'];
@@ -87,6 +92,7 @@ export async function listRuns(agent: AgentCore, options: ListOptions): Promise<
     perPage = 100,
     page = 0,
     status = 'suspended',
+    order,
     cursor,
     threadId,
     resourceId,
@@ -95,6 +101,7 @@ export async function listRuns(agent: AgentCore, options: ListOptions): Promise<
   } = options;
   checkPage({ perPage, page });
   if (!statuses.includes(status)) refuseOption('status', statuses.join(', '));
+  if (order !== undefined && !listOrders.includes(order)) refuseOption('order', listOrders.join(', '));
   for (const [name, value] of Object.entries({ threadId, resourceId, cursor })) {
     if (value !== undefined && typeof value !== 'string') refuseOption(name, 'a string');
   }
@@ -107,6 +114,7 @@ export async function listRuns(agent: AgentCore, options: ListOptions): Promise<
     threadId,
     resourceId,
     status,
+    order,
     from: fromDate?.getTime(),
     to: toDate?.getTime(),
     limit: perPage,

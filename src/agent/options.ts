@@ -1,6 +1,6 @@
 /** The options of `stream`, `generate` and of decisions: their types, and what of them is stored. */
 import type { RequestContext } from '../core/context.ts';
-import type { Person, RunStarted, StoredOptions } from '../core/event.ts';
+import type { Door, Person, RunStarted, StoredOptions } from '../core/event.ts';
 import { type JsonObject, toJson } from '../core/json.ts';
 import type { ToolChoice } from '../core/model.ts';
 import type { ToolHooks } from '../core/parts.ts';
@@ -116,6 +116,8 @@ export interface DecisionOptions<Output extends Schema = Schema>
   readonly decisionId?: string | undefined;
   /** Who decided. Recorded. */
   readonly by?: Person | undefined;
+  /** Recorded: the door that it came through, said by the door itself. Left out, this is the application's own code. */
+  readonly via?: Door | undefined;
 }
 
 /** Which interrupted call is meant, and what is to become of it. */

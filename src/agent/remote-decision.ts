@@ -2,7 +2,7 @@
 import { type Found, findCall } from '../core/below.ts';
 import { decide, targetOf } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
-import type { CallDecided, Person } from '../core/event.ts';
+import type { CallDecided, Door, Person } from '../core/event.ts';
 import { checkRequest } from './check-request.ts';
 import { decideEnded } from './ended-decision.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
@@ -21,6 +21,7 @@ export interface DecideOptions {
   readonly reason?: string | undefined;
   readonly decisionId?: string | undefined;
   readonly by?: Person | undefined;
+  readonly via?: Door | undefined;
 }
 
 export interface AcceptedDecision {
@@ -40,6 +41,7 @@ const decideKeys = {
   reason: true,
   decisionId: true,
   by: true,
+  via: true,
 } as const satisfies KeysOf<DecideOptions>;
 
 /** Without the code of its agent a call can only be approved or declined. @throws `invalid-decision`. */

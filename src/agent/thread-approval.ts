@@ -55,7 +55,13 @@ export async function sendToolApproval(
   const { threadId, resourceId, toolCallId, approved, resumeData, declineContext, reason, ...rest } = options;
   const found = await findCallOfThread(agent, { threadId, resourceId, toolCallId });
   const why = reason ?? declineContext?.reason ?? declineContext?.message;
-  const decision = { ...rest, runId: found.runId, toolCallId, ...(why ? { reason: why } : {}) };
+  const decision = {
+    ...rest,
+    via: 'thread' as const,
+    runId: found.runId,
+    toolCallId,
+    ...(why ? { reason: why } : {}),
+  };
   const word = approved ? (found.kind === 'suspended' ? 'resume' : 'approve') : 'decline';
   const data = word === 'resume' ? { data: resumeData } : {};
   await decideCall(agent, decision, { verdict: word, ...data });

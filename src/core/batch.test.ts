@@ -78,7 +78,9 @@ describe('the index', () => {
     const running = [...asking([free]), callStarted('c1')];
     const interrupted = callIs('call-interrupted', 'c1');
     expect(batchAfter(running, interrupted).opened).toMatchObject([{ kind: 'interrupted', stop: 1 }]);
-    expect(batchAfter([...running, interrupted], finished('c1')).closed).toEqual([{ toolCallId: 'c1' }]);
+    const late = batchAfter([...running, interrupted], finished('c1'));
+    expect(late.closed).toEqual([{ toolCallId: 'c1' }]);
+    expect(late.outcomes).toMatchObject([{ toolCallId: 'c1', stop: 1, outcome: { state: 'finished' } }]);
   });
 
   test('what goes on waiting is not written again', () => {
@@ -201,7 +203,7 @@ describe('records', () => {
     const before = [...asking([held]), decided('c2', 'approve'), callStarted('c2')];
     const batch = batchAfter(before, event);
     expect(batch.records).toEqual([]);
-    expect(batch.outcomes).toEqual([{ toolCallId: 'c2', stop: 1, outcome }]);
+    expect(batch.outcomes).toEqual([{ toolCallId: 'c2', toolName: 'refund', stop: 1, outcome }]);
   });
 
   test('a call that nobody decided has no record', () => {
@@ -259,7 +261,9 @@ describe('records', () => {
     const before = [...asking([held]), decided('c2', 'approve'), cancelRequested];
     const batch = batchAfter(before, callIs('call-cancelled', 'c2'), runEnded);
     expect(batch.records).toEqual([]);
-    expect(batch.outcomes).toEqual([{ toolCallId: 'c2', stop: 1, outcome: { state: 'cancelled', at: 9 } }]);
+    expect(batch.outcomes).toEqual([
+      { toolCallId: 'c2', toolName: 'refund', stop: 1, outcome: { state: 'cancelled', at: 9 } },
+    ]);
   });
 
   test('cancel at a second stop does not change what came of the first', () => {

@@ -33,9 +33,9 @@ export function batchOf(id: string, before: Run | undefined, after: Run, events:
         .map((found) => cancelRecord(after, found)),
     ],
     outcomes: changed.flatMap(({ id, call }) => {
-      const decision = call.decisions.at(-1);
-      const outcome = decision && outcomeOfDecision(call, decision, before && findCall(before, id)?.call);
-      return outcome ? [{ toolCallId: id, stop: decision.stop, outcome }] : [];
+      const { stop } = call.decisions.at(-1) ?? call;
+      const outcome = outcomeToKeep(call, before && findCall(before, id)?.call);
+      return outcome ? [{ toolCallId: id, toolName: call.toolName, stop, outcome }] : [];
     }),
     durability: events.some(mustSurvivePowerCut) ? 'full' : 'relaxed',
   };
@@ -112,6 +112,7 @@ function recordOf(root: Run, found: Found, stop: number): Omit<DecisionRecord, '
     agentId: root.started.agentId,
     toolName: call.toolName,
     fingerprint: call.request.fingerprint,
+    ...(call.request.approver ? { approver: call.request.approver } : {}),
     ...(small(call.args) ? { args: call.args } : {}),
   };
 }
@@ -163,12 +164,10 @@ function cancelRecord(root: Run, found: Found): DecisionRecord {
   };
 }
 
-/** What the decision came to. A cancel at a later stop is recorded there: this one came to that stop. */
-function outcomeOfDecision(
-  call: Call,
-  decision: CallDecided,
-  before: Call | undefined,
-): RecordedOutcome | undefined {
+/** What the last decision came to. A cancel at a later stop is recorded there: this one came to that stop. */
+function outcomeToKeep(call: Call, before: Call | undefined): RecordedOutcome | undefined {
+  const decision = call.decisions.at(-1);
+  if (decision === undefined) return before && isWaiting(before) ? outcomeOf(call) : undefined;
   if (call.state !== 'cancelled' || decision.stop === call.stop) return outcomeOf(call);
   return before?.stop === call.stop ? undefined : { state: 'suspended', at: call.since };
 }

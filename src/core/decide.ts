@@ -5,7 +5,7 @@
 import { decisionRecord } from './batch.ts';
 import { everyCall, type Found, findCall, qualifiedId } from './below.ts';
 import { CountersignError, type ErrorCode, type ErrorDetails } from './errors.ts';
-import type { Answering, CallDecided, Decision, Person, Verdict } from './event.ts';
+import type { Answering, CallDecided, Decision, Door, Person, Verdict } from './event.ts';
 import { type Json, toJson } from './json.ts';
 import { stalledRuns, waitingCalls } from './next.ts';
 import { type CallState, isSettled, type Run } from './state.ts';
@@ -20,6 +20,7 @@ export interface DecisionRequest {
   readonly fingerprint?: string | undefined;
   readonly reason?: string | undefined;
   readonly by?: Person | undefined;
+  readonly via?: Door | undefined;
   readonly decisionId?: string | undefined;
   /** Resume: the data, as given. */
   readonly data?: unknown;
@@ -151,6 +152,7 @@ export function decide(
     verdict,
     fingerprint: call.request.fingerprint,
     ...(by === undefined ? {} : { by: personOf(by) }),
+    ...(request.via === undefined ? {} : { via: request.via }),
     ...(reason === undefined ? {} : { reason }),
     ...(decisionId === undefined ? {} : { decisionId }),
     ...(target.addressed ? { addressed: target.addressed } : {}),

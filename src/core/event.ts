@@ -110,11 +110,16 @@ export interface Outcome {
 
 export type Verdict = 'approve' | 'decline' | 'resume' | 'resolve';
 
+/** A way by which decisions come, other than the application's own code: over HTTP, and there by a chat; by conversation. */
+export type Door = 'http' | 'chat' | 'thread' | 'auto-resume';
+
 export interface Decision {
   readonly toolCallId: string;
   readonly stop: number;
   readonly verdict: Verdict;
   readonly by?: Person;
+  /** Set by the door itself. */
+  readonly via?: Door;
   readonly reason?: string;
   /** Resume: the data. Never `undefined`; `null`, 0, '' and false count. */
   readonly data?: Json;

@@ -3,7 +3,8 @@
  * here that says must is a test there.
  */
 import type { PathStep } from './below.ts';
-import type { Answering, CallError, Decision, MessageKey, Outcome, Person, Verdict } from './event.ts';
+import type { Answering, CallError, Decision, Door, MessageKey, Outcome, Person, Verdict } from './event.ts';
+import type { DecisionQuery, FeedStore, ListOrder } from './feed.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Head } from './next.ts';
 
@@ -62,6 +63,8 @@ export interface DecisionRecord {
   readonly verdict: Verdict | 'cancel' | 'ran-twice';
   readonly at: number;
   readonly by?: Person;
+  readonly via?: Door;
+  readonly approver?: 'owner' | 'reviewer';
   readonly reason?: string;
   readonly decisionId?: string;
   readonly addressed?: 'latest';
@@ -89,6 +92,7 @@ export interface Batch {
   readonly records: readonly DecisionRecord[];
   readonly outcomes: readonly {
     readonly toolCallId: string;
+    readonly toolName: string;
     readonly stop: number;
     readonly outcome: RecordedOutcome;
   }[];
@@ -127,6 +131,8 @@ export interface ListQuery {
   readonly threadId?: string | undefined;
   readonly resourceId?: string | undefined;
   readonly status: ListStatus;
+  /** Left out: 'newest'. */
+  readonly order?: ListOrder | undefined;
   /** Milliseconds since 1970, both included, on the newest stop. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
@@ -151,13 +157,27 @@ export interface ListedRun {
   }[];
 }
 
-export interface ListPage {
-  /** Newest stop first. */
-  readonly runs: readonly ListedRun[];
+export interface Page {
   /** Exact up to 1,000. */
   readonly total: number;
   readonly totalIsAtLeast?: true;
   readonly cursor?: string;
+}
+
+export interface ListPage extends Page {
+  /** Newest stop first, unless the other order was asked for. */
+  readonly runs: readonly ListedRun[];
+}
+
+/** A decision with the conversation of its run. */
+export interface ListedDecision extends DecisionRecord {
+  readonly threadId?: string;
+  readonly resourceId?: string;
+}
+
+export interface DecisionPage extends Page {
+  /** Newest first, unless the other order was asked for; then by run, call and stop. */
+  readonly decisions: readonly ListedDecision[];
 }
 
 /**
@@ -181,8 +201,11 @@ export interface Store {
   list(query: ListQuery): Promise<ListPage>;
   /** Keeps a record beside those that batches bring. Once: a record of the same key is left as it is. */
   record(record: DecisionRecord): Promise<void>;
+  /** The records of all decisions that are kept. Must cost the same however many there are, by each one filter. */
+  decisions(query: DecisionQuery): Promise<DecisionPage>;
   readonly workers: WorkerStore;
   readonly threads: ThreadStore;
+  readonly feed: FeedStore;
   /**
    * Resolves when the run may have changed, or after so many milliseconds. Left out where the database cannot tell:
    * then readers look again from time to time.
@@ -248,7 +271,7 @@ export interface Transcript extends Pick<MessageQuery, 'from' | 'to'> {
   readonly texts: string;
 }
 
-export interface ThreadPage extends Omit<ListPage, 'runs'> {
+export interface ThreadPage extends Page {
   /** Those last spoken in first. */
   readonly threads: readonly ThreadRow[];
 }

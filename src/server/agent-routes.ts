@@ -181,14 +181,20 @@ export function countedAs(c: Ctx): string {
 }
 
 /** Answers with a leg, in one of the identity's places for streams. */
-export async function streamed(
-  { streams, logger }: ServerParts,
+export function streamed(parts: ServerParts, c: Ctx, begin: () => Promise<Told>): Promise<Response> {
+  const warn = (message: string): void => parts.logger.warn({}, message);
+  return inPlace(parts, c, async (leave) => eventStream(await begin(), leave, warn));
+}
+
+/** @param answer gives the place back by `leave` when its stream is over. */
+export async function inPlace(
+  { streams }: ServerParts,
   c: Ctx,
-  begin: () => Promise<Told>,
+  answer: (leave: () => void) => Promise<Response>,
 ): Promise<Response> {
   const leave = streams.take(countedAs(c));
   try {
-    const response = eventStream(await begin(), leave, (message) => logger.warn({}, message));
+    const response = await answer(leave);
     // Nobody reads it, and nobody would say that they are gone.
     if (c.req.method === 'HEAD') await response.body?.cancel();
     return response;

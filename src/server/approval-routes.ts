@@ -1,15 +1,18 @@
 /** Approvals over all agents, and the events of a run. */
 import type { Context, Hono } from 'hono';
-import { streamed } from './agent-routes.ts';
+import { inPlace, streamed } from './agent-routes.ts';
 import { agentMissing, answerApproval, verbs } from './answer-approval.ts';
+import { approvalEvents, eventsFields } from './approval-events.ts';
 import { approvalsFields, listApprovals, readApproval } from './approvals.ts';
 import { bodyOf, queryOf } from './body.ts';
 import type { Verb } from './decide.ts';
+import { decisionsFields, readDecisions } from './decisions.ts';
 import { described } from './describe.ts';
 import type { ServerEnv } from './env.ts';
 import { digits, type Fields } from './field.ts';
 import { findRun } from './found-run.ts';
 import type { ServerParts } from './parts.ts';
+import { eventResponse } from './sse.ts';
 
 const path = ['runId', 'toolCallId'];
 const observeFields: Fields = { afterEvent: digits };
@@ -31,6 +34,33 @@ export function approvalRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
       errors: ['forbidden', 'invalid-option'],
     }),
     async (c) => c.json(await listApprovals(parts, c.get('identity'), queryOf(c, approvalsFields))),
+  );
+  app.get(
+    `${basePath}/approvals/events`,
+    described({
+      summary: 'What happens to calls that wait, as it happens; goes on after the header Last-Event-ID',
+      tag: 'approvals',
+      query: eventsFields,
+      answer: 'feed',
+      errors: ['forbidden', 'invalid-option'],
+    }),
+    (c) =>
+      inPlace(parts, c, async (leave) => {
+        const { lastEventId = c.req.header('last-event-id'), ...filter } = queryOf(c, eventsFields);
+        const asked = lastEventId === undefined ? filter : { ...filter, lastEventId };
+        return eventResponse(await approvalEvents(parts, c.get('identity'), asked), leave);
+      }),
+  );
+  app.get(
+    `${basePath}/decisions`,
+    described({
+      summary: 'The record of decisions',
+      tag: 'approvals',
+      query: decisionsFields,
+      answer: 'Decisions',
+      errors: ['forbidden', 'invalid-option'],
+    }),
+    async (c) => c.json(await readDecisions(parts, c.get('identity'), queryOf(c, decisionsFields))),
   );
   app.get(
     `${basePath}/approvals/:runId/:toolCallId`,

@@ -68,6 +68,8 @@ describe('what waits, over all agents', () => {
     expect(await names('status=interrupted')).toEqual([]);
     expect(await names('status=all')).toHaveLength(4);
     expect(await names('toDate=2000-01-01')).toEqual([]);
+    const newest = await names('');
+    expect(await names('order=oldest')).toEqual(newest.toReversed());
     const seen: string[] = [];
     for (let cursor = ''; ; ) {
       const { body } = await desk.get('ada', `/api/approvals?perPage=3${cursor && `&cursor=${cursor}`}`);
@@ -76,7 +78,7 @@ describe('what waits, over all agents', () => {
       if (cursor === '') break;
     }
     expect(new Set(seen).size).toBe(4);
-    for (const query of ['perPage=0', 'perPage=1001', 'cursor=x', 'order=oldest']) {
+    for (const query of ['perPage=0', 'perPage=1001', 'cursor=x', 'order=up']) {
       expect((await desk.get('ada', `/api/approvals?${query}`)).status).toBe(400);
     }
   });

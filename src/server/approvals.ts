@@ -1,11 +1,13 @@
 /** What waits for a person, over all agents of the store, and single calls with their decisions. */
 
+import { listOrders } from '../agent/decisions.ts';
 import { type ListedCall, suspendedRun, takeOverAbandoned } from '../agent/list.ts';
 import { refuseOption } from '../agent/refuse-option.ts';
 import { decisionRecord } from '../core/batch.ts';
 import { findCall } from '../core/below.ts';
 import { withoutValues } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
+import type { ListOrder } from '../core/feed.ts';
 import type { ListedRun, ListStatus } from '../core/store.ts';
 import { waitingCallsOf } from '../stream/result.ts';
 import type { CallFacts } from './access.ts';
@@ -20,6 +22,7 @@ export const approvalsFields: Fields = {
   threadId: id,
   resourceId: id,
   status: oneOf('suspended', 'interrupted', 'all'),
+  order: oneOf(...listOrders),
   fromDate: moment,
   toDate: moment,
   perPage: digits,
@@ -38,7 +41,7 @@ export interface Approval extends ListedCall {
 }
 
 export interface Approvals {
-  /** Those of the run that stopped last first. */
+  /** Those of the run that stopped last first, or with `order: 'oldest'` the other way round. */
   readonly approvals: readonly Approval[];
   /** How many runs there are, up to 1,000; left out where not every one of them is shown. */
   readonly total?: number;
@@ -64,7 +67,7 @@ export interface ApprovalDetails extends MaybeUndefined<Omit<Approval, CallKeys 
 type CallKeys = 'runId' | 'agentId' | 'toolCallId' | 'toolName' | 'fingerprint';
 
 /** Pages of the store that one request looks through for something to show. */
-const pagesAtMost = 20;
+export const pagesAtMost = 20;
 
 /** @throws `forbidden` for the resource of somebody else, `invalid-option`. */
 export async function listApprovals(
@@ -72,7 +75,7 @@ export async function listApprovals(
   identity: Identity | undefined,
   query: Readonly<Record<string, string>>,
 ): Promise<Approvals> {
-  const { agentId, threadId, toolName, status = 'suspended', fromDate, toDate } = query;
+  const { agentId, threadId, toolName, status = 'suspended', order, fromDate, toDate } = query;
   const scope = access.scopeOf(identity, query.resourceId);
   if (scope === 'nothing') return { approvals: [] };
   const limit = Number(query.perPage ?? 100);
@@ -85,6 +88,7 @@ export async function listApprovals(
     threadId,
     ...scope,
     status: status as ListStatus,
+    order: order as ListOrder | undefined,
     ...(fromDate === undefined ? {} : { from: Date.parse(fromDate) }),
     ...(toDate === undefined ? {} : { to: Date.parse(toDate) }),
     limit,

@@ -15,6 +15,7 @@ import { approvalRoutes } from './approval-routes.ts';
 import { cutOff } from './body.ts';
 import { chatRoutes } from './chat-routes.ts';
 import type { ServerEnv } from './env.ts';
+import { feedTail } from './feed-tail.ts';
 import { healthRoutes } from './health-routes.ts';
 import { checkedIdentity } from './identity.ts';
 import { limitsOf, places, rateLimit, type ServerLimits } from './limits.ts';
@@ -82,6 +83,7 @@ export function createServer(config: ServerConfig): CountersignServer {
     accept: acceptOf(config.accept),
     limits,
     streams: places(limits.streams),
+    feed: feedTail(worker.store.feed, (error) => logger.error({ error }, 'the feed of approvals ended')),
     logger,
     basePath,
   };
@@ -124,6 +126,7 @@ export function createServer(config: ServerConfig): CountersignServer {
     [serverInside]: { isLoopbackOnly: auth === undefined },
     async close({ within = 10_000 }: { within?: number | undefined } = {}) {
       state.isClosing = true;
+      parts.feed.close();
       let timer: ReturnType<typeof setTimeout> | undefined;
       const enough = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, within);

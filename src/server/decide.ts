@@ -46,9 +46,13 @@ type Body = Readonly<Record<string, unknown>>;
 export function wordsOf(
   body: Body,
   identity: Identity | undefined,
-): Pick<DecisionOptions, 'stop' | 'fingerprint' | 'reason' | 'decisionId' | 'by'> {
+): Pick<DecisionOptions, 'stop' | 'fingerprint' | 'reason' | 'decisionId' | 'by' | 'via'> {
   const given = Object.keys(words).filter((name) => Object.hasOwn(body, name));
-  return { ...Object.fromEntries(given.map((name) => [name, body[name]])), ...personOf(identity) };
+  return {
+    ...Object.fromEntries(given.map((name) => [name, body[name]])),
+    ...personOf(identity),
+    via: 'http',
+  };
 }
 
 /**

@@ -25,8 +25,9 @@ const json = (schema: object) => ({ content: { 'application/json': { schema } } 
 const refTo = (name: keyof typeof schemas) => ({ $ref: `#/components/schemas/${name}` });
 
 const events = {
-  events: '`data: <Chunk as JSON>`',
-  'ui-events': "`data: <chunk of the AI SDK's UI message stream as JSON>`",
+  events: '`data: <Chunk as JSON>` each, then `data: [DONE]`',
+  'ui-events': "`data: <chunk of the AI SDK's UI message stream as JSON>` each, then `data: [DONE]`",
+  feed: 'with ids and without end, `ready` or `reset`, then `opened`, `decided`, `settled`',
 };
 
 /** What any route may answer to a request that is not taken. */
@@ -50,12 +51,16 @@ function refusals({ path = [], query, body, isOpen, errors = [] }: Description) 
   return Object.fromEntries(answers);
 }
 
+function isEvents(answer: Description['answer']): answer is keyof typeof events {
+  return Object.hasOwn(events, answer);
+}
+
 function success({ answer, status, mayBeNothing }: Description) {
-  if (!(answer === 'events' || answer === 'ui-events')) {
+  if (!isEvents(answer)) {
     const description = status ? 'It is recorded, and the run goes on.' : 'The answer.';
     return { [status ?? 200]: { description, ...json(refTo(answer)) } };
   }
-  const description = `Server-sent events: ${events[answer]} each, then \`data: [DONE]\`.`;
+  const description = `Server-sent events: ${events[answer]}.`;
   const told = { 200: { description, content: { 'text/event-stream': { schema: { type: 'string' } } } } };
   return mayBeNothing ? { ...told, 204: { description: 'There is nothing to follow.' } } : told;
 }

@@ -50,8 +50,8 @@ export function callFactsOf({ facts }: FoundRun, { id, call }: Found): CallFacts
 }
 
 /**
- * Lets only those go on who may decide the call. Of a run that has ended nothing can be decided: what is asked for is
- * answered from its records.
+ * Lets only those go on who may decide the call. Of a run that has ended nothing can be decided; who could have is told
+ * what its records say.
  * @throws `call-not-found`, `forbidden`.
  */
 export async function checkMayDecide(
@@ -60,29 +60,40 @@ export async function checkMayDecide(
   found: FoundRun,
   toolCallId: string,
 ): Promise<void> {
-  if (found.run === undefined) return;
-  const { runId, agentId } = found.facts;
-  const call = findCall(found.run, toolCallId);
-  if (call === undefined) {
-    throw new CountersignError('call-not-found', `There is no call "${toolCallId}" in this run.`, {
-      runId,
-      agentId,
-      toolCallId,
-      expected: 'a toolCallId of this run, as announced or listed',
-    });
-  }
-  const facts = callFactsOf(found, call);
+  const facts = found.run ? openFacts(found, found.run, toolCallId) : recordedFacts(found, toolCallId);
+  if (facts === undefined) return;
   if (await access.mayDecide(identity, facts)) return;
+  const { runId, agentId, toolName } = facts;
   throw new CountersignError('forbidden', 'You may not decide this call.', {
     runId,
     agentId,
     toolCallId,
-    toolName: facts.toolName,
+    toolName,
     expected:
       facts.approver === 'reviewer'
         ? 'a reviewer who does not own the run'
         : 'the owner of the run, or a reviewer',
   });
+}
+
+function openFacts(found: FoundRun, run: Run, toolCallId: string): CallFacts {
+  const call = findCall(run, toolCallId);
+  if (call) return callFactsOf(found, call);
+  const { runId, agentId } = found.facts;
+  throw new CountersignError('call-not-found', `There is no call "${toolCallId}" in this run.`, {
+    runId,
+    agentId,
+    toolCallId,
+    expected: 'a toolCallId of this run, as announced or listed',
+  });
+}
+
+/** Undefined for a call of which nothing is recorded. Old records do not say who had to decide. */
+function recordedFacts({ facts, ended }: FoundRun, toolCallId: string): CallFacts | undefined {
+  const record = ended?.records.find((one) => one.toolCallId === toolCallId);
+  if (record === undefined) return undefined;
+  const { toolName, approver = 'owner', path } = record;
+  return { ...facts, toolCallId, toolName, approver, ...(path ? { path } : {}) };
 }
 
 /** @throws `forbidden` for who may only see the run. */

@@ -3,6 +3,7 @@ import type { Agent } from '../agent/agent.ts';
 import type { Countersign } from '../agent/countersign.ts';
 import type { Worker } from '../agent/worker.ts';
 import type { Access } from './access.ts';
+import type { FeedTail } from './feed-tail.ts';
 import type { places, SetLimits } from './limits.ts';
 import type { ServerLogger } from './log.ts';
 
@@ -29,6 +30,7 @@ export interface ServerParts {
   readonly limits: SetLimits;
   /** Places for open streams. */
   readonly streams: ReturnType<typeof places>;
+  readonly feed: FeedTail;
   readonly logger: ServerLogger;
   readonly basePath: string;
 }

@@ -1,53 +1,36 @@
-/**
- * What the routes answer, as JSON Schema: the contract of the OpenAPI document. Each schema has the fields of a type, and
- * does not compile when one is missing. No others are answered.
- */
+/** What the routes answer, as JSON Schema: the contract of the OpenAPI document. No other fields are answered. */
 import type { Agent } from '../agent/agent.ts';
 import type { ListedCall, SuspendedRun, SuspendedRuns } from '../agent/list.ts';
 import type { ThreadList } from '../agent/memory.ts';
 import type { Thread } from '../agent/own-thread.ts';
 import type { SentToolApproval } from '../agent/thread-approval.ts';
-import type { PathStep } from '../core/below.ts';
 import { type CountersignError, type ErrorDetails, errorCodes } from '../core/errors.ts';
-import type { Answering, Person } from '../core/event.ts';
-import type { DecisionRecord, RecordedOutcome } from '../core/store.ts';
 import type { CallPayload, StepResult } from '../stream/chunk.ts';
 import type { AgentOutput } from '../stream/output.ts';
 import type { WaitingCall } from '../stream/result.ts';
 import type { AgentCard, CardTool } from './agent-card.ts';
 import type { Recorded } from './answer-approval.ts';
 import type { Approval, ApprovalDetails, Approvals } from './approvals.ts';
+import { decisionSchemas } from './decision-schemas.ts';
+import {
+  always,
+  answer,
+  any,
+  flag,
+  listOf,
+  mapOf,
+  moment,
+  object,
+  objects,
+  oneOf,
+  page,
+  ref,
+  type Schema,
+  text,
+  told,
+  whole,
+} from './json-schema.ts';
 import type { Issue } from './problem.ts';
-
-type Schema = Readonly<Record<string, unknown>>;
-
-/** The fields that may be left out. */
-type OptionalKeys<T> = { [Key in keyof T]-?: undefined extends T[Key] ? Key : never }[keyof T];
-
-/** @param optional each field that may be left out. */
-function answer<T extends object>(
-  properties: { readonly [Key in keyof T]-?: Schema },
-  ...optional: readonly OptionalKeys<T>[]
-): Schema {
-  const required = Object.keys(properties).filter((name) => !optional.some((key) => key === name));
-  return { type: 'object', properties, required, additionalProperties: false };
-}
-
-const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
-const listOf = (items: Schema): Schema => ({ type: 'array', items });
-const mapOf = (values: Schema): Schema => ({ type: 'object', additionalProperties: values });
-const oneOf = (...words: readonly string[]): Schema => ({ enum: words });
-const told = (description: string, schema: Schema): Schema => ({ description, ...schema });
-
-const text: Schema = { type: 'string' };
-const flag: Schema = { type: 'boolean' };
-const whole: Schema = { type: 'integer' };
-const moment: Schema = { type: 'string', format: 'date-time' };
-const milliseconds = told('Milliseconds since 1970.', whole);
-const any: Schema = { description: 'Any JSON.' };
-const object: Schema = { type: 'object' };
-const objects = listOf(object);
-const always: Schema = { const: true };
 
 const callFields = {
   toolCallId: text,
@@ -66,7 +49,6 @@ const waitingFields = {
 };
 const whose = { agentId: text, threadId: text, resourceId: text };
 const approver = told('Who may decide it.', oneOf('owner', 'reviewer'));
-const page = { total: told('Exact up to 1,000.', whole), totalIsAtLeast: always, cursor: text };
 const listedFields = {
   ...waitingFields,
   approver,
@@ -107,38 +89,7 @@ export const schemas = {
       ...['todo', 'missing', 'decision', 'stalled', 'outcome', 'issues', 'retryAfter', 'text'],
     ] as (keyof Omit<ErrorDetails, 'cause'>)[]),
   ),
-  PathStep: answer<PathStep>({ agentId: text, toolCallId: text }),
-  Person: answer<Person>({ id: text, name: text, messageId: text }, 'name', 'messageId'),
-  Decision: told(
-    'As it is recorded, without arguments, data and results.',
-    answer<
-      Omit<DecisionRecord, 'args' | 'data' | 'resolution' | 'outcome'> & {
-        outcome?: Pick<RecordedOutcome, 'state' | 'at'>;
-      }
-    >(
-      {
-        runId: text,
-        toolCallId: text,
-        path: listOf(ref('PathStep')),
-        stop: whole,
-        agentId: text,
-        toolName: text,
-        verdict: oneOf('approve', 'decline', 'resume', 'resolve', 'cancel', 'ran-twice'),
-        at: milliseconds,
-        by: ref('Person'),
-        reason: text,
-        decisionId: text,
-        addressed: { const: 'latest' },
-        answering: answer<Answering>({ runId: text, toolCallId: text }),
-        fingerprint: text,
-        outcome: answer<Pick<RecordedOutcome, 'state' | 'at'>>({
-          state: oneOf('finished', 'failed', 'declined', 'cancelled', 'suspended', 'interrupted'),
-          at: milliseconds,
-        }),
-      },
-      ...(['path', 'by', 'reason', 'decisionId', 'addressed', 'answering', 'outcome'] as const),
-    ),
-  ),
+  ...decisionSchemas,
   Call: answer<CallPayload>(callFields, 'path'),
   WaitingCall: answer<WaitingCall>(waitingFields, 'path', 'resumeSchema', 'suspendPayload'),
   Step: answer<StepResult>(

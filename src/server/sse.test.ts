@@ -87,3 +87,40 @@ test('a reader that goes away gives its place back at once, though nothing more 
   await reader?.cancel();
   expect(left()).toBe(1);
 });
+
+test('a comment keeps a silent connection open, and costs no chunk', async () => {
+  const buffer = replayBuffer<Chunk>(() => 100);
+  const waits: { milliseconds: number; isOver: () => void; isStopped: boolean }[] = [];
+  let begun = Promise.withResolvers<void>();
+  const response = eventStream(
+    { runId, fullStream: buffer.read((chunk) => chunk) },
+    () => {},
+    () => {},
+    (milliseconds) => {
+      const wait = { milliseconds, isOver: () => {}, isStopped: false };
+      const over = new Promise<void>((resolve) => {
+        wait.isOver = resolve;
+      });
+      waits.push(wait);
+      begun.resolve();
+      const stop = (): void => {
+        wait.isStopped = true;
+      };
+      return { over, stop };
+    },
+  );
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const read = async () => new TextDecoder().decode((await reader.read()).value);
+  for (let times = 1; times <= 2; times++) {
+    begun = Promise.withResolvers();
+    const silent = read();
+    await begun.promise;
+    waits[times - 1]?.isOver();
+    expect(await silent).toBe(':\n\n');
+  }
+  const chunk = read();
+  buffer.push(text('a'));
+  expect(await chunk).toContain('"text":"a"');
+  expect(waits).toMatchObject(Array(3).fill({ milliseconds: 15_000, isStopped: true }));
+  await reader.cancel();
+});

@@ -1,6 +1,6 @@
 /**
- * A leg as server-sent events: `data: <json>` for each chunk, then `data: [DONE]`. A client that goes away, or reads
- * slowly, changes nothing for the run.
+ * Server-sent events: a leg as `data: <json>` for each chunk, then `data: [DONE]`; and any other source of events. A
+ * client that goes away, or reads slowly, changes nothing for the run.
  */
 import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
 import { errorInChunk } from './problem.ts';
@@ -19,6 +19,63 @@ export interface Told {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** What is sent to keep a connection open, which proxies end when nothing comes; in milliseconds. */
+const silenceAtMost = 15_000;
+const comment = ':\n\n';
+
+/** Texts of events, asked for one by one, each when the reader has taken the last. */
+export interface EventSource {
+  /** Undefined at the end. Never rejects. */
+  next(): Promise<string | undefined>;
+  /** The reader is gone. */
+  cancel(): void;
+}
+
+/** A time that one can stop waiting for. */
+export type Wait = (milliseconds: number) => { readonly over: Promise<void>; stop(): void };
+
+const timer: Wait = (milliseconds) => {
+  let timeout: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<void>((resolve) => {
+    timeout = setTimeout(resolve, milliseconds);
+  });
+  return { over, stop: () => clearTimeout(timeout) };
+};
+
+/** @param leave called once, when the last event was read or the client is gone. */
+export function eventResponse(
+  source: EventSource,
+  leave: () => void,
+  wait: Wait = timer,
+  more: Readonly<Record<string, string>> = {},
+): Response {
+  const encoder = new TextEncoder();
+  let next: Promise<string | undefined> | undefined;
+  let stop = (): void => {};
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        next ??= source.next();
+        const silence = wait(silenceAtMost);
+        ({ stop } = silence);
+        const text = await Promise.race([next, silence.over.then(() => comment)]);
+        stop();
+        if (text !== comment) next = undefined;
+        if (text !== undefined) return controller.enqueue(encoder.encode(text));
+        controller.close();
+        leave();
+      },
+      cancel() {
+        stop();
+        leave();
+        source.cancel();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(body, { headers: { ...headers, ...more } });
+}
+
 /**
  * @param leave called once, when the last event was read or the client is gone.
  * @param warn told of chunks that cannot be written as JSON; they are left out.
@@ -27,43 +84,36 @@ export function eventStream(
   { runId, fullStream, headers: more = {} }: Told,
   leave: () => void,
   warn: (message: string) => void,
+  wait?: Wait,
 ): Response {
   const reader = fullStream.getReader();
-  const encoder = new TextEncoder();
-  const end = (controller: ReadableStreamDefaultController<Uint8Array>, last = ''): void => {
-    controller.enqueue(encoder.encode(`${last}data: [DONE]\n\n`));
-    controller.close();
-    leave();
+  let isDone = false;
+  const end = (last = ''): string => {
+    isDone = true;
+    return `${last}data: [DONE]\n\n`;
   };
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          for (;;) {
-            const { done, value } = await reader.read();
-            if (done) return end(controller);
-            const text = textOf(value, runId, warn);
-            if (text === undefined) continue;
-            controller.enqueue(encoder.encode(`data: ${text}\n\n`));
-            return;
-          }
-        } catch (error) {
-          const told = isCountersignError(error)
-            ? error
-            : new CountersignError('store-failed', 'The stream cannot be read any more.', { runId });
-          const chunk = { type: 'error', runId, from: 'AGENT', payload: { error: told } };
-          end(controller, `data: ${JSON.stringify(chunk, withErrors)}\n\n`);
+  const source: EventSource = {
+    async next() {
+      if (isDone) return undefined;
+      try {
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) return end();
+          const text = textOf(value, runId, warn);
+          if (text !== undefined) return `data: ${text}\n\n`;
         }
-      },
-      cancel() {
-        leave();
-        // What is waited for may come much later; nobody here waits with it.
-        void reader.cancel().catch(() => {});
-      },
+      } catch (error) {
+        const told = isCountersignError(error)
+          ? error
+          : new CountersignError('store-failed', 'The stream cannot be read any more.', { runId });
+        const chunk = { type: 'error', runId, from: 'AGENT', payload: { error: told } };
+        return end(`data: ${JSON.stringify(chunk, withErrors)}\n\n`);
+      }
     },
-    { highWaterMark: 0 },
-  );
-  return new Response(body, { headers: { ...headers, ...more } });
+    // What is waited for may come much later; nobody here waits with it.
+    cancel: () => void reader.cancel().catch(() => {}),
+  };
+  return eventResponse(source, leave, wait, more);
 }
 
 function textOf(

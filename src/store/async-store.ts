@@ -1,8 +1,10 @@
 /** What the stores with an asynchronous driver have in common: opening at first use, closing, sweeping. */
 import { CountersignError } from '../core/errors.ts';
 import type { Outcome } from '../core/event.ts';
+import type { DecisionQuery, FeedPage, FeedQuery, FeedStore } from '../core/feed.ts';
 import type {
   Batch,
+  DecisionPage,
   DecisionRecord,
   EndedRun,
   ListPage,
@@ -15,12 +17,15 @@ import type {
   WorkerStore,
   Written,
 } from '../core/store.ts';
+import { isInFeed } from './feed.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
-import { addRecord, loadRun } from './sql.ts';
+import { loadRun } from './sql.ts';
+import { addRecord, listDecisions } from './sql-decisions.ts';
 import { type Lookup, listRuns } from './sql-list.ts';
 import { getThread, listThreads, readMessages, readTranscript } from './sql-threads.ts';
 import type { Work } from './sql-work.ts';
 import { abandonedRuns, beat, claimedRuns, deadWorkers, retire } from './sql-workers.ts';
+import { openWakes } from './wakes.ts';
 
 /** Runs that one transaction of the sweep forgets. */
 const sweptAtOnce = 500;
@@ -46,6 +51,9 @@ export interface AsyncDatabase {
   write(work: () => Work<void>, full: boolean): Promise<void>;
   /** Runs work as single statements. */
   read<Result>(work: Work<Result>): Promise<Result>;
+  readFeed(query: FeedQuery): Promise<FeedPage>;
+  /** As `changed` of a feed. Left out where nobody tells what other processes write. */
+  feedChanged?(milliseconds: number): Promise<void>;
   /** Forgets at most `limit` runs that ended before a time. Returns how many. */
   sweep(before: number, limit: number): Promise<number>;
   close(): Promise<void>;
@@ -69,6 +77,7 @@ export abstract class AsyncStore<Database extends AsyncDatabase> implements Stor
   readonly #isStrict: boolean;
   readonly #sweepIfDue: () => void;
   readonly #pending = new Set<Promise<unknown>>();
+  readonly #wakes = openWakes();
   #sweep: Promise<void> | undefined;
   #database: Promise<Database> | undefined;
   #isClosed = false;
@@ -89,21 +98,23 @@ export abstract class AsyncStore<Database extends AsyncDatabase> implements Stor
     this.#now = now;
     this.#isStrict = neverRelaxed || durability === 'strict';
     this.#sweepIfDue = sweeper(options, (before) => {
-      this.#sweep = this.#sweptBefore(before);
+      this.#sweep = Promise.resolve(this.#sweep).then(() => this.#sweptBefore(before));
       return true;
     });
   }
 
   create(batch: Batch): Promise<Written> {
-    return this.#use((database) => database.create(batch, this.#now(), this.#isFull(batch)));
+    return this.#write(batch, (database) => database.create(batch, this.#now(), this.#isFull(batch)));
   }
 
   append(batch: Batch): Promise<Written> {
-    return this.#use((database) => database.append(batch, this.#now(), this.#isFull(batch)));
+    return this.#write(batch, (database) => database.append(batch, this.#now(), this.#isFull(batch)));
   }
 
   async remove(batch: Batch, outcome: Outcome, at: number): Promise<Written> {
-    const written = await this.#use((database) => database.remove(batch, outcome, at, this.#isFull(batch)));
+    const written = await this.#write(batch, (database) =>
+      database.remove(batch, outcome, at, this.#isFull(batch)),
+    );
     if (written.ok && !this.#isClosed) this.#sweepIfDue();
     await this.#sweep;
     return written;
@@ -119,6 +130,10 @@ export abstract class AsyncStore<Database extends AsyncDatabase> implements Stor
 
   record(record: DecisionRecord): Promise<void> {
     return this.#use((database) => database.write(() => addRecord(record), this.#isStrict));
+  }
+
+  decisions(query: DecisionQuery): Promise<DecisionPage> {
+    return this.#use((database) => database.read(listDecisions(query)));
   }
 
   readonly workers: WorkerStore = {
@@ -141,10 +156,19 @@ export abstract class AsyncStore<Database extends AsyncDatabase> implements Stor
       this.#use((database) => database.saveMessages(threadId, messages, at, this.#isStrict)),
   };
 
+  readonly feed: FeedStore = {
+    read: (query) => this.#use((database) => database.readFeed(query)),
+    changed: async (milliseconds) => {
+      const database = await this.database();
+      await (database.feedChanged?.(milliseconds) ?? this.#wakes.wait(milliseconds));
+    },
+  };
+
   /** Waits for what was asked before, then disconnects. Afterwards every call is `store-closed`. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#wakes.wake();
     await Promise.allSettled([...this.#pending]);
     const database = await this.#database?.catch(() => undefined);
     await database?.close();
@@ -178,6 +202,12 @@ export abstract class AsyncStore<Database extends AsyncDatabase> implements Stor
     } finally {
       this.#pending.delete(result);
     }
+  }
+
+  async #write(batch: Batch, work: (database: Database) => Promise<Written>): Promise<Written> {
+    const written = await this.#use(work);
+    if (isInFeed(batch)) this.#wakes.wake();
+    return written;
   }
 
   #isFull(batch: Batch): boolean {

@@ -7,6 +7,8 @@ import { CountersignError, messageOf } from '../core/errors.ts';
 import type { AsyncDatabase } from './async-store.ts';
 import { groupAsyncWrites } from './group-async.ts';
 import { appendToRun, createRun, removeRun, sweepEnded } from './sql.ts';
+import { sqliteDialect } from './sql-dialects.ts';
+import { readFeed } from './sql-feed.ts';
 import { migrate } from './sql-migrations.ts';
 import { createThread, removeThread, saveMessages } from './sql-threads.ts';
 import type { Row, Work } from './sql-work.ts';
@@ -184,8 +186,6 @@ function connected(newClient: NewClient, isFile: boolean, isLocal: boolean): Dat
   const read = <Result>(work: Work<Result>): Promise<Result> =>
     isLocal && !isFile ? inTurn(() => drive(reader, work)) : drive(reader, work);
 
-  const dialect = { id: 'TEXT', clustered: ' WITHOUT ROWID' };
-
   return {
     clock,
     read,
@@ -196,10 +196,11 @@ function connected(newClient: NewClient, isFile: boolean, isLocal: boolean): Dat
     removeThread: (threadId, full) => write(() => removeThread(threadId), full),
     saveMessages: (threadId, messages, at, full) => write(() => saveMessages(threadId, messages, at), full),
     write: (work, full) => write(work, full),
+    readFeed: (query) => read(readFeed(query)),
     sweep: (before, limit) => transact((transaction) => drive(transaction, sweepEnded(before, limit)), false),
     async prepare() {
       if (isFile) await whenFree(() => run(writer, 'PRAGMA journal_mode = WAL'));
-      await transact((transaction) => drive(transaction, migrate(dialect)), true);
+      await transact((transaction) => drive(transaction, migrate(sqliteDialect)), true);
     },
     async close() {
       await inTurn(async () => {});

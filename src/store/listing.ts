@@ -1,7 +1,17 @@
 /** What the lists of every store have in common: the order, the position that a cursor stands for, and limits. */
 import { CountersignError } from '../core/errors.ts';
 import { toBase64 } from '../core/json.ts';
-import type { HeadRow, ListedRun, ListPage, ListQuery, ThreadPage, ThreadRow } from '../core/store.ts';
+import type {
+  DecisionPage,
+  DecisionRecord,
+  HeadRow,
+  ListedDecision,
+  ListedRun,
+  ListPage,
+  ListQuery,
+  ThreadPage,
+  ThreadRow,
+} from '../core/store.ts';
 
 /** Up to here a total is exact. */
 const totalLimit = 1000;
@@ -21,9 +31,10 @@ export type PageQuery = Pick<ListQuery, 'limit' | 'offset' | 'cursor'>;
 export type Stops = Pick<HeadRow, 'suspendedSince' | 'interruptedSince' | 'stalledSince'>;
 
 export function statusOf(stops: Stops): ListedRun['status'] {
+  // A run that is stalled needs more than what its calls wait for.
+  if (stops.stalledSince !== undefined) return 'stalled';
   if (stops.suspendedSince !== undefined) return 'suspended';
-  if (stops.interruptedSince !== undefined) return 'interrupted';
-  return stops.stalledSince === undefined ? 'running' : 'stalled';
+  return stops.interruptedSince === undefined ? 'running' : 'interrupted';
 }
 
 export function comparePositions(a: Position, b: Position): number {
@@ -80,7 +91,11 @@ function positionAt(cursor: string): Position {
   } catch {
     // Falls through: whatever is wrong with it, it is not one of ours.
   }
-  throw invalidOption('cursor', 'the cursor of an earlier page, unchanged');
+  throw invalidCursor();
+}
+
+function invalidCursor(): CountersignError {
+  return invalidOption('cursor', 'the cursor of an earlier page, unchanged');
 }
 
 export function positionOfRun({ since, runId }: ListedRun): Position {
@@ -95,6 +110,37 @@ function positionOfThread({ updatedAt, threadId }: ThreadRow): Position {
 export function pageOf(query: PageQuery, runs: readonly ListedRun[], counted: number): ListPage {
   const { shown, ...page } = cut(query, runs, counted, positionOfRun);
   return { runs: shown, ...page };
+}
+
+/** As `pageOf`, of decisions. */
+export function decisionPageOf(
+  query: PageQuery,
+  decisions: readonly ListedDecision[],
+  counted: number,
+): DecisionPage {
+  const { shown, ...page } = cut(query, decisions, counted, positionOfDecision);
+  return { decisions: shown, ...page };
+}
+
+export function positionOfDecision(record: DecisionRecord): Position {
+  return { since: record.at, id: decisionIdOf(record) };
+}
+
+/** Above every stop and every attempt, so that texts of both are in the order of their numbers. */
+const stopOffset = 2 ** 40;
+
+type DecisionKey = Pick<DecisionRecord, 'runId' | 'toolCallId' | 'stop'>;
+
+/** One text, in the order of run, call and stop. */
+function decisionIdOf({ runId, toolCallId, stop }: DecisionKey): string {
+  return [runId, toolCallId, String(stop + stopOffset).padStart(13, '0')].join('\0');
+}
+
+/** @throws `invalid-option` for a cursor of something else. */
+export function decisionIdParts(id: string): DecisionKey {
+  const [runId = '', toolCallId = '', stop = '', ...more] = id.split('\0');
+  if (!/^\d{13}$/.test(stop) || more.length > 0) throw invalidCursor();
+  return { runId, toolCallId, stop: Number(stop) - stopOffset };
 }
 
 /** As `pageOf`, of threads. */

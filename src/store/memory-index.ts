@@ -4,7 +4,7 @@
  */
 import type { HeadRow, ListedRun, ListPage, ListQuery, ListStatus, OpenCall } from '../core/store.ts';
 import { countLimit, type Position, pageOf, startOf, statusOf } from './listing.ts';
-import { countAfter, sortedLists } from './sorted-lists.ts';
+import { entriesOf, sortedLists } from './sorted-lists.ts';
 
 /** Where a run is listed, and since when. */
 type Places = Partial<Record<ListStatus, number>>;
@@ -58,23 +58,14 @@ export function createRunIndex(): RunIndex {
     const start = startOf(query);
     // The last filter leaves fewest runs; the others are looked at one by one.
     const list = lists.of(`${query.status} ${filtersOf(query).at(-1) ?? ''}`);
-    const newest = query.to === undefined ? list.length : countAfter(list, { since: query.to, id: '' });
-    const matching = (first: number, count: number): StoredRun[] => {
-      const found: StoredRun[] = [];
-      for (let index = first - 1; index >= 0 && found.length < count; index--) {
-        const { since, run } = list[index] as Entry;
-        if (query.from !== undefined && since < query.from) break;
-        if (isAskedFor(run, query)) found.push(run);
-      }
-      return found;
-    };
-    const first = start ? Math.min(newest, countAfter(list, start)) : newest;
+    const matching = (after: Position | undefined, count: number): Entry[] =>
+      entriesOf(list, query, after, count, ({ run }) => isAskedFor(run, query));
     const offset = query.offset ?? 0;
-    const runs = matching(first, offset + query.limit + 1).slice(offset);
+    const runs = matching(start, offset + query.limit + 1).slice(offset);
     return pageOf(
       query,
-      runs.map((run) => listedRun(run, query.status)),
-      matching(newest, countLimit).length,
+      runs.map(({ run }) => listedRun(run, query.status)),
+      matching(undefined, countLimit).length,
     );
   }
 

@@ -1,20 +1,22 @@
 import { CountersignError } from '../core/errors.ts';
 import type { Outcome } from '../core/event.ts';
+import type { DecisionQuery, FeedStore } from '../core/feed.ts';
 import type {
   Batch,
+  DecisionPage,
   DecisionRecord,
   EndedRun,
   ListPage,
   ListQuery,
   OpenRun,
-  RecordedOutcome,
   Store,
   ThreadStore,
   WorkerStore,
   Written,
 } from '../core/store.ts';
-import { compareTexts } from './listing.ts';
+import { memoryFeed } from './memory-feed.ts';
 import { copyOf, createRunIndex, type StoredRun } from './memory-index.ts';
+import { memoryRecords } from './memory-records.ts';
 import { memoryThreads } from './memory-threads.ts';
 import { memoryWorkers } from './memory-workers.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
@@ -22,15 +24,6 @@ import { type RetentionOptions, sweeper } from './retention.ts';
 export interface InMemoryStoreOptions extends RetentionOptions {
   /** Names the store. The default is 'memory'. */
   readonly id?: string | undefined;
-}
-
-interface StoredRecord {
-  readonly toolCallId: string;
-  readonly stop: number;
-  readonly at: number;
-  readonly batch: string;
-  readonly text: string;
-  outcome: string | undefined;
 }
 
 interface StoredEnd extends Omit<EndedRun, 'kind' | 'outcome' | 'records'> {
@@ -44,12 +37,13 @@ export class InMemoryStore implements Store {
   readonly persistent = false;
   readonly #runs = new Map<string, StoredRun>();
   readonly #ended = new Map<string, StoredEnd>();
-  /** By run, then by call and stop. */
-  readonly #records = new Map<string, Map<string, StoredRecord>>();
+  readonly #records = memoryRecords();
+  readonly #feed = memoryFeed(() => this.#assertOpen());
   readonly #index = createRunIndex();
   readonly #threads = memoryThreads(() => this.#assertOpen());
   readonly workers: WorkerStore;
   readonly threads: ThreadStore = this.#threads.store;
+  readonly feed: FeedStore = this.#feed.store;
   readonly #now: () => number;
   readonly #sweepIfDue: () => void;
   #isClosed = false;
@@ -129,7 +123,7 @@ export class InMemoryStore implements Store {
       ...(resourceId === undefined ? {} : { resourceId }),
       at: end.at,
       outcome: JSON.parse(end.outcome) as Outcome,
-      records: [...this.#recordsOf(runId).values()].sort(compareRecords).map(recordFrom),
+      records: this.#records.of(runId),
     };
   }
 
@@ -140,30 +134,27 @@ export class InMemoryStore implements Store {
 
   async record(record: DecisionRecord): Promise<void> {
     this.#assertOpen();
-    const kept = this.#recordsOf(record.runId);
-    const key = keyOf(record);
-    if (!kept.has(key)) kept.set(key, storedRecord(record, ''));
-    this.#records.set(record.runId, kept);
+    const { runId } = record;
+    const owner = this.#runs.get(runId)?.head ?? this.#ended.get(runId) ?? {};
+    this.#records.prepare({ id: '', runId, records: [record], outcomes: [] }, owner).keep();
+  }
+
+  async decisions(query: DecisionQuery): Promise<DecisionPage> {
+    this.#assertOpen();
+    return this.#records.page(query);
   }
 
   /** Forgets everything. Afterwards every call is `store-closed`. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const kept of [this.#runs, this.#ended, this.#records, this.#threads]) kept.clear();
+    for (const kept of [this.#runs, this.#ended, this.#records, this.#feed, this.#threads]) kept.clear();
   }
 
   /** Makes all texts first: what cannot be written must not be written in part. */
   #write(batch: Batch, change: () => void): Written {
-    const records = batch.records.map((record) => [keyOf(record), storedRecord(record, batch.id)] as const);
-    const outcomes = batch.outcomes.map((of) => [keyOf(of), JSON.stringify(of.outcome)] as const);
+    const prepared = [this.#records.prepare(batch, batch.head), this.#feed.prepare(batch)];
     change();
-    const kept = this.#recordsOf(batch.runId);
-    for (const [key, record] of records) if (!kept.has(key)) kept.set(key, record);
-    for (const [key, outcome] of outcomes) {
-      const record = kept.get(key);
-      if (record) record.outcome = outcome;
-    }
-    if (kept.size > 0) this.#records.set(batch.runId, kept);
+    for (const made of prepared) made.keep();
     return { ok: true, version: versionAfter(batch) };
   }
 
@@ -182,21 +173,18 @@ export class InMemoryStore implements Store {
     const isMine =
       run?.batches.has(batch.id) ||
       this.#ended.get(batch.runId)?.batch === batch.id ||
-      [...this.#recordsOf(batch.runId).values()].some((record) => record.batch === batch.id);
+      this.#records.hasBatch(batch.runId, batch.id);
     if (isMine) return { ok: true, version: versionAfter(batch) };
     return { ok: false, why: why === 'exists' || run ? why : 'gone' };
-  }
-
-  #recordsOf(runId: string): Map<string, StoredRecord> {
-    return this.#records.get(runId) ?? new Map();
   }
 
   #sweep(before: number): boolean {
     for (const { runId, at } of this.#ended.values()) {
       if (at >= before) continue;
       this.#ended.delete(runId);
-      this.#records.delete(runId);
+      this.#records.forget(runId);
     }
+    this.#feed.sweep(before);
     return true;
   }
 
@@ -210,23 +198,4 @@ export class InMemoryStore implements Store {
 
 function versionAfter(batch: Batch): number {
   return batch.expectedVersion + batch.events.length;
-}
-
-function keyOf({ toolCallId, stop }: { readonly toolCallId: string; readonly stop: number }): string {
-  return `${stop} ${toolCallId}`;
-}
-
-function storedRecord({ outcome, ...record }: DecisionRecord, batch: string): StoredRecord {
-  const { toolCallId, stop, at } = record;
-  const outcomeText = outcome === undefined ? undefined : JSON.stringify(outcome);
-  return { toolCallId, stop, at, batch, text: JSON.stringify(record), outcome: outcomeText };
-}
-
-function recordFrom({ text, outcome }: StoredRecord): DecisionRecord {
-  const record = JSON.parse(text) as DecisionRecord;
-  return outcome === undefined ? record : { ...record, outcome: JSON.parse(outcome) as RecordedOutcome };
-}
-
-function compareRecords(a: StoredRecord, b: StoredRecord): number {
-  return a.at - b.at || compareTexts(a.toolCallId, b.toolCallId) || a.stop - b.stop;
 }

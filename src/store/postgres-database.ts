@@ -1,8 +1,10 @@
 /** Owns the connections to PostgreSQL: its transactions, its migrations, and when a commit waits for the disk. */
+import type { FeedPage, FeedQuery } from '../core/feed.ts';
 import type { Batch, Written } from '../core/store.ts';
 import type { AsyncDatabase } from './async-store.ts';
 import { groupAsyncWrites } from './group-async.ts';
 import { type Changes, listenForChanges } from './postgres-changes.ts';
+import { numberEvents, numberedAtOnce, sharedRuns, unnumberedEvents } from './postgres-feed.ts';
 import {
   listeningConnection,
   newPool,
@@ -15,6 +17,8 @@ import { type PostgresQuery, type PostgresWrite, statements } from './postgres-q
 import { createThreadWrite, lockThreads, removeThreadWrite, saveWrite } from './postgres-threads.ts';
 import { appendWrite, createWrite, removeWrite } from './postgres-writes.ts';
 import { refused, sweepEnded, versionAfter } from './sql.ts';
+import { postgresDialect } from './sql-dialects.ts';
+import { readFeed } from './sql-feed.ts';
 import { lateralLookup } from './sql-list.ts';
 import { migrate } from './sql-migrations.ts';
 import { threadFrom } from './sql-threads.ts';
@@ -32,6 +36,9 @@ export interface PostgresConnectOptions {
 }
 
 const clock = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+/** In place of a run: the feed. No run has this id. */
+const feedKey = '';
 
 /** Writes of one transaction at most: others wait for their locks. */
 const writesAtOnce = 100;
@@ -120,8 +127,27 @@ function connected(
   function noticeOf(group: readonly GroupedWrite[]): PostgresStatement | undefined {
     const runIds = [...new Set(group.map(({ key }) => key))].filter((key) => key !== '');
     if (runIds.length === 0) return undefined;
+    if (group.some(({ feeds }) => feeds)) runIds.push(feedKey);
     const sql = 'SELECT pg_notify(?, id) FROM unnest(?::text[]) AS id WHERE octet_length(id) < 8000';
     return statementOf({ sql, params: [channel, runIds] });
+  }
+
+  const numbered = sharedRuns(async () => {
+    for (let count = numberedAtOnce; count === numberedAtOnce; ) {
+      count = await inTransaction(pool, async (connection) => {
+        const lock = { sql: 'SELECT pg_advisory_xact_lock(hashtextextended(?, 2))', params: [channel] };
+        await connection.query(statementOf(lock));
+        return (await connection.query(statementOf(numberEvents))).rows.length;
+      });
+    }
+  });
+
+  async function readNumbered(query: FeedQuery): Promise<FeedPage> {
+    const unnumbered = await withConnection(pool, (connection) =>
+      connection.query(statementOf(unnumberedEvents)),
+    );
+    if (unnumbered.rows.length > 0) await numbered();
+    return read(readFeed(query));
   }
 
   const { add } = groupAsyncWrites({ transact, isOfOne: isOfStatement, limit: writesAtOnce });
@@ -159,7 +185,12 @@ function connected(
     async write(work, full) {
       await add({ queries: queriesOf(work()), decisive: 0, key: '', isFull: full });
     },
-    sweep: (before, limit) => inTransaction(pool, (connection) => sweep(connection, before, limit)),
+    readFeed: readNumbered,
+    feedChanged: (milliseconds) => changes.wait(feedKey, milliseconds),
+    async sweep(before, limit) {
+      await numbered();
+      return inTransaction(pool, (connection) => sweep(connection, before, limit));
+    },
     changed: (runId, milliseconds) => changes.wait(runId, milliseconds),
     async close() {
       await changes.close();
@@ -181,7 +212,6 @@ function connected(
 /** Two processes may do it at once: the second one waits, and finds it done. */
 async function migratePostgres(pool: PostgresPool, schemaName: string): Promise<void> {
   const statementOf = statements(schemaName);
-  const dialect = { id: 'TEXT COLLATE "C"', clustered: '' };
   const query = (sql: string, params: PostgresQuery['params'] = []): PostgresStatement => ({
     ...statementOf({ sql, params }),
     name: '',
@@ -195,7 +225,7 @@ async function migratePostgres(pool: PostgresPool, schemaName: string): Promise<
       query('SELECT 1 AS there FROM pg_namespace WHERE nspname = ?', [schemaName]),
     );
     if (rows.length === 0) await connection.query(query(`CREATE SCHEMA "${schemaName}"`));
-    await drive(connection, migrate(dialect), ({ sql, params }) => query(sql, params));
+    await drive(connection, migrate(postgresDialect), ({ sql, params }) => query(sql, params));
   });
 }
 

@@ -1,8 +1,11 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newSchemaName, postgresUrl } from '../../test/support/postgres-schema.ts';
+import type { DecisionQuery } from '../core/feed.ts';
 import type { ListQuery } from '../core/store.ts';
 import { PostgresStore } from './postgres.ts';
+import { listDecisions } from './sql-decisions.ts';
+import { feedQuery } from './sql-feed.ts';
 import { lateralLookup, listRuns } from './sql-list.ts';
 import { listThreads, readMessages, readTranscript } from './sql-threads.ts';
 import type { Query, Work } from './sql-work.ts';
@@ -39,6 +42,15 @@ beforeAll(async () => {
     SELECT 'thread' || n, 'resource' || n % 200, NULL, NULL, n, n FROM generate_series(1, 20000) AS n`);
   await client.query(`INSERT INTO countersign_messages
     SELECT 'thread' || n % 50, 'message' || n, n, 'run' || n / 3, n % 3, '{}' FROM generate_series(1, 20000) AS n`);
+  await client.query(`INSERT INTO countersign_decisions
+      (run_id, tool_call_id, stop, agent_id, decided_at, batch, data, thread_id, resource_id, by_id, verdict, tool_name)
+    SELECT 'run' || n, 'call', 1, 'agent' || n % 5, n, '', '{}', 'thread' || n, 'resource' || n % 1000,
+      'person' || n % 50, CASE WHEN n % 20 = 0 THEN 'decline' ELSE 'approve' END, 'tool' || n % 10
+    FROM generate_series(1, 20000) AS n`);
+  await client.query(`INSERT INTO countersign_feed
+      (place, type, run_id, tool_call_id, stop, agent_id, tool_name, resource_id, at, data)
+    SELECT n, 'opened', 'run' || n, 'call', 1, 'agent', 'tool', 'resource' || n % 1000, n, '{}'
+    FROM generate_series(1, 20000) AS n`);
   await client.query('ANALYZE');
 }, 60_000);
 afterAll(() => client.end());
@@ -53,7 +65,16 @@ async function planOf({ sql, params }: Query): Promise<string> {
 async function plansOf(work: Work<unknown>): Promise<string[]> {
   const plans: string[] = [];
   // An answer of more rows than the limit makes the list count.
-  const row = { run_id: 'a', listed_since: 1, total: 5, workers: '[]', title: null, metadata: null };
+  const row = {
+    run_id: 'a',
+    listed_since: 1,
+    total: 5,
+    workers: '[]',
+    title: null,
+    metadata: null,
+    data: '{}',
+    outcome: null,
+  };
   for (let step = work.next([]); !step.done; step = work.next([row, { ...row, run_id: 'b' }])) {
     plans.push(await planOf(step.value));
   }
@@ -130,4 +151,37 @@ describe('the plan of threads', () => {
       expect(transcript).not.toMatch(/Seq Scan|Sort/);
     },
   );
+});
+
+describe('the plan of the decisions', () => {
+  const filters: [Partial<DecisionQuery>, string][] = [
+    [{}, 'by_decided_at'],
+    [{ from: 5, to: 15_000 }, 'by_decided_at'],
+    [{ agentId }, 'by_(agent_id|decided_at)'],
+    [{ toolName: 'tool3' }, 'by_(tool_name|decided_at)'],
+    [{ threadId }, 'by_thread_id'],
+    [{ resourceId }, 'by_resource_id'],
+    [{ by: 'person7' }, 'by_(by_id|decided_at)'],
+    [{ verdict: 'decline' }, 'by_verdict'],
+    [{ runId: 'run7' }, 'pkey'],
+    [{ resourceId, toolName: 'tool3', agentId, verdict: 'approve' }, 'by_resource_id'],
+  ];
+  test.each(filters)('%o takes the index', async (query, index) => {
+    for (const order of ['newest', 'oldest'] as const) {
+      const [page = '', total = ''] = await plansOf(listDecisions({ limit: 1, order, ...query }));
+      expect(page).toMatch(new RegExp(`Index.* (using|on) countersign_decisions_${index}`));
+      expect(page).not.toContain('Seq Scan');
+      // Where most of the first rows match, as many as are counted are found soon without an index.
+      if (!/agent|tool|^[^|]*decided/.test(index)) expect(total).not.toContain('Seq Scan');
+    }
+  });
+});
+
+test.each([
+  [{}, 'pkey'],
+  [{ resourceId }, 'by_resource'],
+])('the feed by %o is read on from a place', async (query, index) => {
+  const plan = await planOf(feedQuery({ after: '10000', limit: 10, ...query }));
+  expect(plan).toMatch(new RegExp(`Index.* (using|on) countersign_feed_${index}`));
+  expect(plan).not.toContain('Seq Scan');
 });

@@ -14,6 +14,8 @@ export interface PostgresWrite {
   readonly queries: readonly PostgresQuery[];
   /** Which of them gives a row when the write has won. */
   readonly decisive: number;
+  /** Whether readers of the feed are to be woken. */
+  readonly feeds?: boolean;
   /** The threads it touches. */
   readonly threadIds?: readonly string[];
 }
@@ -41,7 +43,7 @@ export function statements(
 ): (query: PostgresQuery) => PostgresStatement & { name: string } {
   const known = new Map<string, { readonly text: string; readonly name: string }>();
   const tables =
-    /\bcountersign_(?:heads|events|calls|decisions|outcomes|workers|threads|messages|migrations)\b|(?<=DROP INDEX )\w+/g;
+    /\bcountersign_(?:heads|events|calls|decisions|outcomes|workers|threads|messages|feed|feed_new|migrations)\b|(?<=DROP INDEX )\w+/g;
   const translated = (sql: string): { text: string; name: string } => {
     let count = 0;
     const text = sql.replace(tables, `"${schemaName}".$&`).replaceAll('?', () => `$${++count}`);

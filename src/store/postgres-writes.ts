@@ -5,9 +5,12 @@
  */
 import type { Outcome } from '../core/event.ts';
 import type { Batch, OpenCall } from '../core/store.ts';
+import { isInFeed } from './feed.ts';
+import { feedParts } from './postgres-feed.ts';
 import { joined, type Part, type PostgresQuery, type PostgresWrite } from './postgres-query.ts';
 import { messageParts } from './postgres-threads.ts';
-import { decisionRow, isRunning, pathText, stopsOf, versionAfter } from './sql.ts';
+import { isRunning, pathText, stopsOf, versionAfter } from './sql.ts';
+import { decisionColumns, decisionRow } from './sql-decisions.ts';
 import type { Value } from './sql-work.ts';
 
 /** A version that no run has: the id is taken, and nothing else is known yet. */
@@ -30,11 +33,13 @@ export function createWrite(batch: Batch, now: number): PostgresWrite {
     params: [runId, reserved],
   };
   const ended = 'AND NOT EXISTS (SELECT 1 FROM countersign_outcomes o WHERE o.run_id = h.run_id)';
-  return { queries: [reserve, growQuery(batch, reserved, now, ended), giveBack], decisive: 1 };
+  const queries = [reserve, growQuery(batch, reserved, now, ended), giveBack];
+  return { queries, decisive: 1, feeds: isInFeed(batch) };
 }
 
 export function appendWrite(batch: Batch, now: number): PostgresWrite {
-  return { queries: [growQuery(batch, batch.expectedVersion, now, '')], decisive: 0 };
+  const query = growQuery(batch, batch.expectedVersion, now, '');
+  return { queries: [query], decisive: 0, feeds: isInFeed(batch) };
 }
 
 export function removeWrite(batch: Batch, outcome: Outcome, at: number): PostgresWrite {
@@ -62,8 +67,11 @@ export function removeWrite(batch: Batch, outcome: Outcome, at: number): Postgre
   };
   const said = messageParts(messages, at, 'head');
   return {
-    queries: [joined([removed, events, calls, ...recordParts(batch), ...said, end], 'run_id')],
+    queries: [
+      joined([removed, events, calls, ...recordParts(batch), ...feedParts(batch), ...said, end], 'run_id'),
+    ],
     decisive: 0,
+    feeds: isInFeed(batch),
     threadIds: messages.map(({ threadId }) => threadId),
   };
 }
@@ -87,7 +95,8 @@ function growQuery(batch: Batch, version: number, now: number, unless: string): 
       version,
     ],
   };
-  return joined([grown, ...eventParts(batch), ...indexParts(batch), ...recordParts(batch)], 'run_id');
+  const parts = [eventParts, indexParts, recordParts, feedParts].flatMap((partsOf) => partsOf(batch));
+  return joined([grown, ...parts], 'run_id');
 }
 
 function eventParts({ id, expectedVersion, events }: Batch): Part[] {
@@ -135,7 +144,7 @@ function openedPart(calls: readonly OpenCall[]): Part {
   return { name: 'opened', sql, params };
 }
 
-function recordParts({ id, runId, records, outcomes }: Batch): Part[] {
+function recordParts({ id, runId, head, records, outcomes }: Batch): Part[] {
   const texts = outcomes.map(({ toolCallId, stop, outcome }) => ({
     toolCallId,
     stop,
@@ -145,7 +154,7 @@ function recordParts({ id, runId, records, outcomes }: Batch): Part[] {
     texts.findLast(({ toolCallId, stop }) => toolCallId === row[1] && stop === row[2])?.text ??
     (row[7] as Value);
   const rows = records
-    .map((record) => decisionRow(runId, id, record))
+    .map((record) => decisionRow(runId, id, record, head))
     // The outcomes of this batch cannot reach a row that the same statement inserts.
     .map((row) => row.with(7, outcomeIn(row)));
   return [
@@ -155,17 +164,14 @@ function recordParts({ id, runId, records, outcomes }: Batch): Part[] {
 }
 
 function decisionsPart(rows: readonly (readonly Value[])[]): Part {
-  const sql = `INSERT INTO countersign_decisions
-        (run_id, tool_call_id, stop, agent_id, decision_id, decided_at, batch, outcome, data)
-      SELECT head.run_id, d.* FROM head, unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::bigint[],
-        ?::text[], ?::text[], ?::text[]) AS d
+  const types = decisionColumns.map((column) =>
+    column === 'stop' || column === 'decided_at' ? '?::bigint[]' : '?::text[]',
+  );
+  const sql = `INSERT INTO countersign_decisions (${decisionColumns.join(', ')})
+      SELECT d.* FROM head, unnest(${types.join(', ')}) AS d
       ON CONFLICT DO NOTHING`;
-  const columns = [1, 2, 3, 4, 5, 6, 7, 8];
-  return {
-    name: 'decided',
-    sql,
-    params: columns.map((column) => rows.map((row) => row[column] as Value)),
-  };
+  const params = decisionColumns.map((_, column) => rows.map((row) => row[column] as Value));
+  return { name: 'decided', sql, params };
 }
 
 function outcomesPart(

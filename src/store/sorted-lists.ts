@@ -1,4 +1,5 @@
 /** Lists in memory that stay sorted, so that a page of one costs the same however long it is. */
+import type { ListQuery } from '../core/store.ts';
 import { comparePositions, type Position } from './listing.ts';
 
 export interface SortedLists<Entry extends Position> {
@@ -42,4 +43,45 @@ export function countWhile<Entry>(list: readonly Entry[], holds: (entry: Entry) 
     else high = middle;
   }
   return low;
+}
+
+/**
+ * The first so many entries of a page, of which something holds.
+ * @param list oldest first
+ * @param start the position that the page begins after
+ */
+export function entriesOf<Entry extends Position>(
+  list: readonly Entry[],
+  {
+    from = Number.NEGATIVE_INFINITY,
+    to = Number.POSITIVE_INFINITY,
+    order,
+  }: Pick<ListQuery, 'from' | 'to' | 'order'>,
+  start: Position | undefined,
+  count: number,
+  holds: (entry: Entry) => boolean,
+): Entry[] {
+  const [step, end] = order === 'oldest' ? [1, list.length] : [-1, -1];
+  let index: number;
+  if (step === 1) {
+    const passed = start ? countWhile(list, (entry) => comparePositions(entry, start) >= 0) : 0;
+    index = Math.max(
+      passed,
+      countWhile(list, ({ since }) => since < from),
+    );
+  } else {
+    const left = start ? countAfter(list, start) : list.length;
+    index =
+      Math.min(
+        left,
+        countWhile(list, ({ since }) => since <= to),
+      ) - 1;
+  }
+  const found: Entry[] = [];
+  for (; index !== end && found.length < count; index += step) {
+    const entry = list[index] as Entry;
+    if (entry.since < from || entry.since > to) break;
+    if (holds(entry)) found.push(entry);
+  }
+  return found;
 }

@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { ListPage, ListQuery } from '../core/store.ts';
+import { sqliteDialect } from './sql-dialects.ts';
 import { listRuns } from './sql-list.ts';
 import { migrate } from './sql-migrations.ts';
 
@@ -34,7 +35,7 @@ test('rows may come in any order', () => {
 describe('the plan of the list', () => {
   const database = new DatabaseSync(':memory:');
   afterAll(() => database.close());
-  const migration = migrate({ id: 'TEXT', clustered: ' WITHOUT ROWID' });
+  const migration = migrate(sqliteDialect);
   for (let step = migration.next([]); !step.done; ) {
     const rows = database.prepare(step.value.sql).all(...step.value.params);
     step = migration.next(rows);

@@ -15,8 +15,7 @@ import {
   startOf,
   statusOf,
 } from './listing.ts';
-import { named } from './sql.ts';
-import { afterPosition, type Query, type Row, type Work } from './sql-work.ts';
+import { afterPosition, named, type Query, type Row, type Work } from './sql-work.ts';
 
 type Since = 'suspended_since' | 'interrupted_since' | 'stalled_since' | 'running_since';
 
@@ -74,8 +73,9 @@ export const lateralLookup: Lookup = (join, table, alias, condition) =>
 /** @throws `invalid-option` for a limit, offset or cursor that is none. */
 export function* listRuns(query: ListQuery, lookup?: Lookup): Work<ListPage> {
   const start = startOf(query);
-  const runs = runsFrom(yield pageQuery(query, start, lookup), query.status).sort((a, b) =>
-    comparePositions(positionOfRun(a), positionOfRun(b)),
+  const sign = query.order === 'oldest' ? -1 : 1;
+  const runs = runsFrom(yield pageQuery(query, start, lookup), query.status).sort(
+    (a, b) => sign * comparePositions(positionOfRun(a), positionOfRun(b)),
   );
   const isAll = start === undefined && !query.offset && runs.length <= query.limit;
   if (isAll) return pageOf(query, runs, runs.length);
@@ -90,7 +90,7 @@ export function pageQuery(query: ListQuery, start: Position | undefined, lookup 
   const kinds = callsOf[query.status];
   const [columns, joins] = kinds === undefined ? ['', ''] : [callColumns, callJoins(kinds, lookup)];
   return {
-    sql: `WITH page AS (SELECT * FROM (${found.sql}) AS found ORDER BY since DESC, run_id LIMIT ? OFFSET ?)
+    sql: `WITH page AS (SELECT * FROM (${found.sql}) AS found ORDER BY ${orderOf(query, 'since')} LIMIT ? OFFSET ?)
       SELECT page.since AS listed_since, h.run_id, h.agent_id, h.thread_id, h.resource_id,
         h.suspended_since, h.interrupted_since, h.stalled_since${columns}
       FROM page ${lookup('JOIN', 'countersign_heads', 'h', 'h.run_id = page.run_id')}${joins}`,
@@ -147,7 +147,7 @@ function threadQuery(query: ListQuery, start: Position | undefined, limit: numbe
       (SELECT run_id, agent_id, resource_id, ${sinceOf[query.status]} AS since
         FROM countersign_heads WHERE thread_id = ?) AS of_thread
       WHERE since IS NOT NULL${conditions.map(({ sql }) => ` AND ${sql}`).join('')}
-      ORDER BY since DESC, run_id LIMIT ?`,
+      ORDER BY ${orderOf(query, 'since')} LIMIT ?`,
     params: [query.threadId as string, ...conditions.flatMap(({ params }) => params), limit],
   };
 }
@@ -165,17 +165,22 @@ function branchQuery(
     sql: `SELECT run_id, ${since} AS since
       FROM countersign_heads
       WHERE ${since} IS NOT NULL${only}${conditions.map(({ sql }) => ` AND ${sql}`).join('')}
-      ORDER BY ${since} DESC, run_id LIMIT ?`,
+      ORDER BY ${orderOf(query, since)} LIMIT ?`,
     params: [...conditions.flatMap(({ params }) => params), limit],
   };
 }
 
+/** Each the reverse of the other, so that an index has both. */
+function orderOf({ order }: ListQuery, since: string): string {
+  return order === 'oldest' ? `${since}, run_id DESC` : `${since} DESC, run_id`;
+}
+
 /** From when to when, and after the last of the page before. */
-function rangeOf({ from, to }: ListQuery, since: string, start: Position | undefined): Query[] {
+function rangeOf({ from, to, order }: ListQuery, since: string, start: Position | undefined): Query[] {
   const conditions: Query[] = [];
   if (from !== undefined) conditions.push({ sql: `${since} >= ?`, params: [from] });
   if (to !== undefined) conditions.push({ sql: `${since} <= ?`, params: [to] });
-  if (start) conditions.push(afterPosition(start, since, 'run_id'));
+  if (start) conditions.push(afterPosition(start, since, 'run_id', order));
   return conditions;
 }
 

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { newSchemaName, postgresUrl } from '../../test/support/postgres-schema.ts';
+import type { DecisionQuery } from '../core/feed.ts';
 import type { ListStatus, Store } from '../core/store.ts';
 import {
   create,
@@ -12,8 +13,11 @@ import {
   saidIn,
   sampleBatch,
   sampleCall,
+  sampleEnd,
   sampleHead,
   sampleMessage,
+  sampleOutcome,
+  sampleRecord,
 } from '../testing/store-contract-sample.ts';
 import { LibSQLStore } from './libsql.ts';
 import { PostgresStore } from './postgres.ts';
@@ -22,12 +26,26 @@ import { SQLiteStore } from './sqlite.ts';
 const directory = mkdtempSync(join(tmpdir(), 'countersign-migrations-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Undoes the migrations after the third, as if a release without them had written the database. */
-const backToThird = [
+/** Undoes the migrations after the fourth, as if a release without them had written the database. */
+const backToFourth = [
   'DROP INDEX countersign_heads_thread_id',
   `CREATE INDEX countersign_heads_suspended_since_thread_id
     ON countersign_heads (thread_id, suspended_since, run_id DESC)
     WHERE suspended_since IS NOT NULL AND thread_id IS NOT NULL`,
+  ...['decided_at', 'agent_id', 'tool_name', 'thread_id', 'resource_id', 'by_id', 'verdict'].map(
+    (column) => `DROP INDEX countersign_decisions_by_${column}`,
+  ),
+  ...['thread_id', 'resource_id', 'by_id', 'verdict', 'tool_name'].map(
+    (column) => `ALTER TABLE countersign_decisions DROP COLUMN ${column}`,
+  ),
+  'DROP TABLE countersign_feed',
+  'DROP TABLE IF EXISTS countersign_feed_new',
+  'DELETE FROM countersign_migrations WHERE number > 4',
+];
+
+/** The same after the third. */
+const backToThird = [
+  ...backToFourth,
   'DROP INDEX countersign_heads_moving',
   "CREATE INDEX countersign_heads_moving ON countersign_heads (run_id) WHERE head <> 'waiting'",
   `CREATE INDEX countersign_heads_running_since ON countersign_heads (running_since, run_id DESC)
@@ -80,6 +98,52 @@ const places: Readonly<Record<string, () => Promise<Place>>> = {
   LibSQLStore: async () => onFile('libsql.db', (path) => new LibSQLStore({ url: `file:${path}` })),
   PostgresStore: onServer,
 };
+
+describe.each(Object.entries(places))(
+  'a database of a release without a list of decisions in a %s',
+  (_, place) => {
+    test('keeps its decisions, and lists them by all that they are filtered by', async () => {
+      const { open, perform } = await place();
+      const old = await open();
+      const head = sampleHead({ threadId: 'thread', resourceId: 'resource' });
+      const odd = {
+        by: { id: 'zero \u0000' },
+        reason: '\u0000\u0000\\\u0000\\\u0001 \ud83d',
+        toolName: 'refund "ä🙂\\u0000',
+      };
+      const records = [
+        sampleRecord('ends', 'call', { at: 3, by: { id: 'ann "ä🙂\\' } }),
+        sampleRecord('ends', 'odd', { at: 2, verdict: 'decline', ...odd }),
+        sampleRecord('ends', 'long', { at: 1, by: { id: 'x'.repeat(5000) } }),
+      ];
+      await create(old, 'ends', { head, records });
+      await old.remove(sampleBatch('ends', 1, { head }), sampleOutcome, sampleEnd);
+      await create(old, 'open', { head, records: [sampleRecord('open', 'call', { at: 4 })] });
+      const { by: _by, ...nobody } = sampleRecord('none', 'call', { at: 5 });
+      await create(old, 'none', { records: [nobody] });
+      await old.close();
+      await perform(backToFourth);
+      const store = await open();
+      const callsOf = async (query: Partial<DecisionQuery>) =>
+        (await store.decisions({ limit: 10, ...query })).decisions.map(
+          (one) => `${one.runId} ${one.toolCallId}`,
+        );
+      const ofThread = ['open call', 'ends call', 'ends odd', 'ends long'];
+      expect(await callsOf({})).toEqual(['none call', ...ofThread]);
+      expect(await callsOf({ threadId: 'thread' })).toEqual(ofThread);
+      expect(await callsOf({ resourceId: 'resource' })).toEqual(ofThread);
+      expect(await callsOf({ by: 'ann "ä🙂\\' })).toEqual(['ends call']);
+      expect(await callsOf({ by: 'ann' })).toEqual(['open call']);
+      expect(await callsOf({ verdict: 'decline' })).toEqual(['ends odd']);
+      expect(await callsOf({ toolName: 'refund', agentId: 'agent' })).toHaveLength(4);
+      const { decisions } = await store.decisions({ limit: 10, runId: 'ends' });
+      expect(decisions).toMatchObject(records.map((record) => ({ ...record, threadId: 'thread' })));
+      await store.record(sampleRecord('none', 'call', { stop: -1, at: 6, verdict: 'ran-twice' }));
+      expect(await callsOf({ verdict: 'ran-twice' })).toEqual(['none call']);
+      await store.close();
+    });
+  },
+);
 
 describe.each(Object.entries(places))('a database of a release with an index more in a %s', (_, place) => {
   test('keeps its runs, and finds those that run and those that nobody moves', async () => {

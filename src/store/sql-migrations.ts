@@ -3,15 +3,9 @@
  * releases wrote readable.
  */
 import { CountersignError } from '../core/errors.ts';
+import { longestIndexed, ownerFilled } from './sql-decisions.ts';
+import type { Dialect } from './sql-dialects.ts';
 import type { Work } from './sql-work.ts';
-
-/** What differs between databases. */
-export interface Dialect {
-  /** The type of ids: text that sorts by its bytes. */
-  readonly id: string;
-  /** Ends the CREATE TABLE of narrow tables, whose rows may lie in the tree of their key. */
-  readonly clustered: string;
-}
 
 /**
  * Brings the tables to this release. Safe when two processes do it at once, if the transaction around it excludes
@@ -28,7 +22,7 @@ export function* migrate(dialect: Dialect): Work<void> {
     params: [],
   };
   const newest = Number(row?.newest);
-  const migrations = [first(dialect), second(dialect), third(dialect), fourth, fifth];
+  const migrations = [first(dialect), second(dialect), third(dialect), fourth, fifth(dialect), sixth];
   if (newest > migrations.length) {
     throw new CountersignError(
       'store-failed',
@@ -171,8 +165,64 @@ const fourth = [
     WHERE running_since IS NOT NULL OR head <> 'waiting'`,
 ];
 
+/**
+ * What decisions are listed by, and the feed. Columns beside `data` are for filters alone; what is null in most rows is
+ * in no index of them. Decisions of one moment are few: their order is not in the indexes, which keeps them thin.
+ */
+function fifth(dialect: Dialect): string[] {
+  const { id, place, identity, text } = dialect;
+  const of = (path: string): string =>
+    `CASE WHEN length(${text(path)}) <= ${longestIndexed} THEN ${text(path)} END`;
+  const event = `type TEXT NOT NULL,
+      run_id ${id} NOT NULL,
+      tool_call_id ${id} NOT NULL,
+      stop BIGINT NOT NULL,
+      agent_id ${id} NOT NULL,
+      tool_name ${id} NOT NULL,
+      thread_id ${id},
+      resource_id ${id},
+      at BIGINT NOT NULL,
+      data TEXT NOT NULL`;
+  return [
+    ...['thread_id', 'resource_id', 'by_id', 'verdict', 'tool_name'].map(
+      (column) => `ALTER TABLE countersign_decisions ADD COLUMN ${column} ${id}`,
+    ),
+    ownerFilled(''),
+    `UPDATE countersign_decisions SET
+      by_id = ${of('by.id')}, verdict = ${of('verdict')}, tool_name = ${of('toolName')}`,
+    ...decisionIndexes.map(([column, condition]) => {
+      const columns = column === 'decided_at' ? column : `${column}, decided_at`;
+      return `CREATE INDEX countersign_decisions_by_${column} ON countersign_decisions (${columns})${condition}`;
+    }),
+    `CREATE TABLE countersign_feed (
+      place ${place} NOT NULL PRIMARY KEY,
+      ${event}
+    )`,
+    `CREATE INDEX countersign_feed_by_resource ON countersign_feed (resource_id, place)
+      WHERE resource_id IS NOT NULL`,
+    ...(identity === undefined
+      ? []
+      : [
+          `CREATE TABLE countersign_feed_new (
+      seq ${identity} PRIMARY KEY,
+      ${event}
+    )`,
+        ]),
+  ];
+}
+
+const decisionIndexes = [
+  ['decided_at', ''],
+  ['agent_id', ''],
+  ['tool_name', ' WHERE tool_name IS NOT NULL'],
+  ['thread_id', ' WHERE thread_id IS NOT NULL'],
+  ['resource_id', ' WHERE resource_id IS NOT NULL'],
+  ['by_id', ' WHERE by_id IS NOT NULL'],
+  ['verdict', ` WHERE verdict <> 'approve'`],
+] as const;
+
 /** The runs of a thread in one index that a run enters once, where each of its stops entered one and left it. */
-const fifth = [
+const sixth = [
   'DROP INDEX countersign_heads_suspended_since_thread_id',
   'CREATE INDEX countersign_heads_thread_id ON countersign_heads (thread_id) WHERE thread_id IS NOT NULL',
 ];

@@ -1,13 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { MessageQuery } from '../core/store.ts';
+import { sqliteDialect } from './sql-dialects.ts';
 import { migrate } from './sql-migrations.ts';
 import { listThreads, readMessages, readTranscript } from './sql-threads.ts';
 import type { Row, Work } from './sql-work.ts';
 
 const database = new DatabaseSync(':memory:');
 afterAll(() => database.close());
-const migration = migrate({ id: 'TEXT', clustered: ' WITHOUT ROWID' });
+const migration = migrate(sqliteDialect);
 for (let step = migration.next([]); !step.done; ) {
   const rows = database.prepare(step.value.sql).all(...step.value.params);
   step = migration.next(rows);

@@ -2,6 +2,7 @@
  * How the statements that SQL stores share are written: each operation is a generator, which yields a statement and is
  * given its rows. So a synchronous driver runs it without an await, and an asynchronous one runs the very same.
  */
+import type { ListOrder } from '../core/feed.ts';
 import type { Position } from './listing.ts';
 
 export type Value = string | number | null;
@@ -39,10 +40,24 @@ export function* insert(texts: readonly string[], rows: readonly (readonly Value
   }
 }
 
-/** What holds of the rows that come after a position in the order of a list. */
-export function afterPosition({ since, id }: Position, sinceColumn: string, idColumn: string): Query {
+/** The thread and the resource of a row that has them. */
+export function named(row: Row): { threadId?: string; resourceId?: string } {
   return {
-    sql: `${sinceColumn} <= ? AND (${sinceColumn} < ? OR ${idColumn} > ?)`,
+    ...(row.thread_id === null ? {} : { threadId: row.thread_id as string }),
+    ...(row.resource_id === null ? {} : { resourceId: row.resource_id as string }),
+  };
+}
+
+/** What holds of the rows that come after a position in the order of a list. */
+export function afterPosition(
+  { since, id }: Position,
+  sinceColumn: string,
+  idColumn: string,
+  order: ListOrder = 'newest',
+): Query {
+  const [before, after] = order === 'oldest' ? ['>', '<'] : ['<', '>'];
+  return {
+    sql: `${sinceColumn} ${before}= ? AND (${sinceColumn} ${before} ? OR ${idColumn} ${after} ?)`,
     params: [since, since, id],
   };
 }

@@ -3,18 +3,11 @@
  * ones may be READ COMMITTED, as the head's row decides who wins.
  */
 import type { Outcome } from '../core/event.ts';
-import type {
-  Batch,
-  DecisionRecord,
-  EndedRun,
-  HeadRow,
-  OpenCall,
-  OpenRun,
-  RecordedOutcome,
-  Written,
-} from '../core/store.ts';
+import type { Batch, EndedRun, HeadRow, OpenCall, OpenRun, Written } from '../core/store.ts';
+import { recordFrom, writeRecords } from './sql-decisions.ts';
+import { sweepFeed, writeFeed } from './sql-feed.ts';
 import { keepMessages } from './sql-threads.ts';
-import { insert, insertTexts, type Query, type Row, type Value, type Work } from './sql-work.ts';
+import { insert, insertTexts, named, type Query, type Value, type Work } from './sql-work.ts';
 
 const heads = {
   insert: `INSERT INTO countersign_heads
@@ -63,12 +56,6 @@ const insertCalls = insertTexts(
     request_seq = excluded.request_seq, stop_seq = excluded.stop_seq`,
 );
 
-const insertDecisions = insertTexts(
-  'countersign_decisions',
-  ['run_id', 'tool_call_id', 'stop', 'agent_id', 'decision_id', 'decided_at', 'batch', 'outcome', 'data'],
-  'ON CONFLICT DO NOTHING',
-);
-
 const insertOutcome = `INSERT INTO countersign_outcomes
     (run_id, agent_id, thread_id, resource_id, ended_at, batch, data)
   VALUES (?, ?, ?, ?, ?, ?, ?)`;
@@ -106,6 +93,7 @@ export function* createRun(batch: Batch, now: number): Work<Written> {
   yield* writeEvents(batch);
   yield* writeIndex(batch);
   yield* writeRecords(batch);
+  yield* writeFeed(batch);
   return { ok: true, version: versionAfter(batch) };
 }
 
@@ -116,6 +104,7 @@ export function* appendToRun(batch: Batch, now: number): Work<Written> {
   yield* writeEvents(batch);
   yield* writeIndex(batch);
   yield* writeRecords(batch);
+  yield* writeFeed(batch);
   return { ok: true, version: versionAfter(batch) };
 }
 
@@ -160,6 +149,7 @@ export function* removeRun(batch: Batch, outcome: Outcome, at: number): Work<Wri
   yield { sql: 'DELETE FROM countersign_events WHERE run_id = ?', params: [runId] };
   yield { sql: 'DELETE FROM countersign_calls WHERE run_id = ?', params: [runId] };
   yield* writeRecords(batch);
+  yield* writeFeed(batch);
   yield* keepMessages(batch.messages ?? [], at);
   yield {
     sql: insertOutcome,
@@ -232,38 +222,6 @@ export function pathText({ path }: OpenCall): string | null {
   return path === undefined ? null : JSON.stringify(path);
 }
 
-function* writeRecords({ id, runId, records, outcomes }: Batch): Work<void> {
-  yield* insert(
-    insertDecisions,
-    records.map((record) => decisionRow(runId, id, record)),
-  );
-  for (const { toolCallId, stop, outcome } of outcomes) {
-    yield {
-      sql: 'UPDATE countersign_decisions SET outcome = ? WHERE run_id = ? AND tool_call_id = ? AND stop = ?',
-      params: [JSON.stringify(outcome), runId, toolCallId, stop],
-    };
-  }
-}
-
-export function decisionRow(runId: string, batch: string, { outcome, ...record }: DecisionRecord): Value[] {
-  return [
-    runId,
-    record.toolCallId,
-    record.stop,
-    record.agentId,
-    record.decisionId ?? null,
-    record.at,
-    batch,
-    outcome === undefined ? null : JSON.stringify(outcome),
-    JSON.stringify(record),
-  ];
-}
-
-/** A record that no batch brings. Once. */
-export function* addRecord(record: DecisionRecord): Work<void> {
-  yield* insert(insertDecisions, [decisionRow(record.runId, '', record)]);
-}
-
 /** @param after the version up to which the events are known. */
 export function* loadRun(runId: string, after: number): Work<OpenRun | EndedRun | undefined> {
   // One statement, so that version and events belong together.
@@ -296,22 +254,10 @@ export function* loadRun(runId: string, after: number): Work<OpenRun | EndedRun 
   };
 }
 
-function recordFrom({ data, outcome }: Row): DecisionRecord {
-  const record = JSON.parse(data as string) as DecisionRecord;
-  return outcome === null ? record : { ...record, outcome: JSON.parse(outcome as string) as RecordedOutcome };
-}
-
-/** The thread and the resource of a row that has them. */
-export function named(row: Row): { threadId?: string; resourceId?: string } {
-  return {
-    ...(row.thread_id === null ? {} : { threadId: row.thread_id as string }),
-    ...(row.resource_id === null ? {} : { resourceId: row.resource_id as string }),
-  };
-}
-
 /**
  * Forgets runs that ended before a time (milliseconds since 1970), with their decisions; those of open runs stay,
- * however old. At most `limit` runs. Returns how many.
+ * however old. So too the events of the feed before that time. At most `limit` of each. Returns how many, of that of
+ * which there were more.
  */
 export function* sweepEnded(before: number, limit: number): Work<number> {
   const expired =
@@ -321,5 +267,5 @@ export function* sweepEnded(before: number, limit: number): Work<number> {
     sql: `DELETE FROM countersign_outcomes WHERE run_id IN (${expired}) RETURNING run_id`,
     params: [before, limit],
   };
-  return swept.length;
+  return Math.max(swept.length, yield* sweepFeed(before, limit));
 }

@@ -1,6 +1,7 @@
 /** Owns the connection to a SQLite file: how it is opened, its transactions, and when a commit waits for the disk. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { CountersignError, messageOf } from '../core/errors.ts';
+import { sqliteDialect } from './sql-dialects.ts';
 import { migrate } from './sql-migrations.ts';
 import type { Row, Work } from './sql-work.ts';
 
@@ -109,8 +110,7 @@ function prepared(database: DatabaseSync): SqliteDatabase {
     } catch {}
   }
 
-  const dialect = { id: 'TEXT', clustered: ' WITHOUT ROWID' };
-  transact(() => drive(migrate(dialect), (sql) => database.prepare(sql)), true);
+  transact(() => drive(migrate(sqliteDialect), (sql) => database.prepare(sql)), true);
 
   return {
     persistent: main?.file !== '',

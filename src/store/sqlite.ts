@@ -1,7 +1,9 @@
 import { CountersignError } from '../core/errors.ts';
 import type { Outcome } from '../core/event.ts';
+import type { DecisionQuery, FeedStore } from '../core/feed.ts';
 import type {
   Batch,
+  DecisionPage,
   DecisionRecord,
   EndedRun,
   ListPage,
@@ -12,9 +14,12 @@ import type {
   WorkerStore,
   Written,
 } from '../core/store.ts';
+import { isInFeed } from './feed.ts';
 import { groupWrites, type WriteGroup } from './group.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
-import { addRecord, appendToRun, createRun, loadRun, removeRun, sweepEnded } from './sql.ts';
+import { appendToRun, createRun, loadRun, removeRun, sweepEnded } from './sql.ts';
+import { addRecord, listDecisions } from './sql-decisions.ts';
+import { readFeed } from './sql-feed.ts';
 import { listRuns } from './sql-list.ts';
 import {
   createThread,
@@ -28,6 +33,7 @@ import {
 import type { Work } from './sql-work.ts';
 import { abandonedRuns, beat, claimedRuns, deadWorkers, retire } from './sql-workers.ts';
 import { openSqlite, type SqliteDatabase } from './sqlite-database.ts';
+import { openWakes } from './wakes.ts';
 
 /** The operating system's clock in milliseconds, as SQLite reads it. */
 const clock = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
@@ -62,6 +68,7 @@ export class SQLiteStore implements Store {
   readonly #now: () => number;
   readonly #isStrict: boolean;
   readonly #sweepIfDue: () => void;
+  readonly #wakes = openWakes();
   #isClosed = false;
 
   constructor(options: SQLiteStoreOptions) {
@@ -88,15 +95,15 @@ export class SQLiteStore implements Store {
   }
 
   async create(batch: Batch): Promise<Written> {
-    return this.#add(() => createRun(batch, this.#now()), isFull(batch));
+    return this.#write(batch, () => createRun(batch, this.#now()));
   }
 
   async append(batch: Batch): Promise<Written> {
-    return this.#add(() => appendToRun(batch, this.#now()), isFull(batch));
+    return this.#write(batch, () => appendToRun(batch, this.#now()));
   }
 
   async remove(batch: Batch, outcome: Outcome, at: number): Promise<Written> {
-    const written = await this.#add(() => removeRun(batch, outcome, at), isFull(batch));
+    const written = await this.#write(batch, () => removeRun(batch, outcome, at));
     if (written.ok && !this.#isClosed) this.#sweepIfDue();
     return written;
   }
@@ -111,6 +118,10 @@ export class SQLiteStore implements Store {
 
   async record(record: DecisionRecord): Promise<void> {
     await this.#add(() => addRecord(record), false);
+  }
+
+  async decisions(query: DecisionQuery): Promise<DecisionPage> {
+    return this.#opened().run(listDecisions(query));
   }
 
   readonly workers: WorkerStore = {
@@ -132,12 +143,27 @@ export class SQLiteStore implements Store {
     save: (threadId, messages, at) => this.#add(() => saveMessages(threadId, messages, at), false),
   };
 
+  readonly feed: FeedStore = {
+    read: async (query) => this.#opened().run(readFeed(query)),
+    changed: async (milliseconds) => {
+      this.#opened();
+      await this.#wakes.wait(milliseconds);
+    },
+  };
+
   /** Commits what was given before, then closes the file. Afterwards every call is `store-closed`. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#writes.flush();
     this.#isClosed = true;
+    this.#wakes.wake();
     this.#database.close();
+  }
+
+  async #write(batch: Batch, work: () => Work<Written>): Promise<Written> {
+    const written = await this.#add(work, batch.durability === 'full');
+    if (isInFeed(batch)) this.#wakes.wake();
+    return written;
   }
 
   /** @param full whether a power cut must not lose it, also in 'standard'. */
@@ -162,8 +188,4 @@ export class SQLiteStore implements Store {
       todo: 'Open a new store.',
     });
   }
-}
-
-function isFull({ durability }: Batch): boolean {
-  return durability === 'full';
 }

@@ -1,4 +1,5 @@
 /** A store whose process dies at a chosen write: from then on it never answers. */
+import type { FeedStore } from '../core/feed.ts';
 import type { Store, ThreadStore, WorkerStore } from '../core/store.ts';
 
 /**
@@ -94,11 +95,17 @@ export function crashStore(store: Store, options: CrashStoreOptions = {}): Crash
     transcript: (query) => read(() => store.threads.transcript(query)),
   };
 
+  const feed: FeedStore = {
+    read: (query) => read(() => store.feed.read(query)),
+    changed: (time) => read(() => store.feed.changed(time)),
+  };
+
   return {
     id: store.id,
     persistent: store.persistent,
     workers,
     threads,
+    feed,
     writes,
     get isDead() {
       return isDead;
@@ -110,6 +117,7 @@ export function crashStore(store: Store, options: CrashStoreOptions = {}): Crash
     record: (record) => write('record', () => store.record(record)),
     load: (runId, after) => read(() => store.load(runId, after)),
     list: (query) => read(() => store.list(query)),
+    decisions: (query) => read(() => store.decisions(query)),
     ...(store.changed
       ? { changed: (runId: string, time: number) => read(async () => store.changed?.(runId, time)) }
       : {}),

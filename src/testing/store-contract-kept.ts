@@ -87,21 +87,23 @@ const always = checksFrom({
     const record = (id: string) => sampleRecord('run', id);
     await create(store, 'run', {
       records: ['now', 'next', 'end', 'none'].map(record),
-      outcomes: [{ toolCallId: 'now', stop: 1, outcome: outcome('now') }],
+      outcomes: [{ toolCallId: 'now', toolName: 'refund', stop: 1, outcome: outcome('now') }],
     });
     await store.append(
       sampleBatch('run', 1, {
         outcomes: [
-          { toolCallId: 'next', stop: 1, outcome: { state: 'suspended', at: 2500 } },
-          { toolCallId: 'end', stop: 2, outcome: outcome('of a stop without a record') },
+          { toolCallId: 'next', toolName: 'refund', stop: 1, outcome: { state: 'suspended', at: 2500 } },
+          { toolCallId: 'end', toolName: 'refund', stop: 2, outcome: outcome('of a stop without a record') },
         ],
       }),
     );
     await store.append(
-      sampleBatch('run', 2, { outcomes: [{ toolCallId: 'next', stop: 1, outcome: outcome('next') }] }),
+      sampleBatch('run', 2, {
+        outcomes: [{ toolCallId: 'next', toolName: 'refund', stop: 1, outcome: outcome('next') }],
+      }),
     );
     const removal = sampleBatch('run', 3, {
-      outcomes: [{ toolCallId: 'end', stop: 1, outcome: outcome('end') }],
+      outcomes: [{ toolCallId: 'end', toolName: 'refund', stop: 1, outcome: outcome('end') }],
     });
     await store.remove(removal, sampleOutcome, sampleEnd);
     const kept = (await endedRun(store, 'run')).records.map(({ toolCallId, outcome }) => [
@@ -147,7 +149,7 @@ const always = checksFrom({
     await store.append(
       sampleBatch('a', 1, {
         closed: [{ toolCallId: 'call' }],
-        outcomes: [{ toolCallId: 'call', stop: 1, outcome }],
+        outcomes: [{ toolCallId: 'call', toolName: 'refund', stop: 1, outcome }],
       }),
     );
     await end(store, 'a', 2);

@@ -123,11 +123,15 @@ export const listChecks = checksFrom({
       stalled: { ...noStop, stalledSince: 3 },
       running: { ...noStop, head: 'owned' },
       both: { suspendedSince: 4, interruptedSince: 5 },
+      held: { suspendedSince: 6, stalledSince: 7 },
     } as const;
     for (const [runId, head] of Object.entries(heads)) {
       const kinds = { suspended: ['held', 'suspended'], interrupted: ['interrupted'] } as const;
       const both = [...kinds.suspended, ...kinds.interrupted];
-      const shown = runId === 'both' ? both : (kinds[runId as keyof typeof kinds] ?? []);
+      const shown =
+        runId === 'both'
+          ? both
+          : (kinds[(runId === 'held' ? 'suspended' : runId) as keyof typeof kinds] ?? []);
       const events = [1, 2, 3].map((seq) => sampleText(runId, seq));
       const opened = shown.map((kind, index) => sampleCall(runId, kind, { kind, requestSeq: index + 1 }));
       await create(store, runId, { head: sampleHead(head), events, opened });
@@ -139,7 +143,7 @@ export const listChecks = checksFrom({
     };
     same(
       await listed('suspended'),
-      ['both suspended held suspended', 'suspended suspended held suspended'],
+      ['held stalled held suspended', 'both suspended held suspended', 'suspended suspended held suspended'],
       '1',
     );
     same(
@@ -147,13 +151,14 @@ export const listChecks = checksFrom({
       ['both suspended interrupted', 'interrupted interrupted interrupted'],
       '2',
     );
-    same(await listed('stalled'), ['stalled stalled'], 'stalled');
+    same(await listed('stalled'), ['held stalled', 'stalled stalled'], 'stalled');
     same(await listed('running'), ['running running'], 'running');
     const all = await listed('all');
     same(
       [...all].sort(),
       [
         'both suspended held suspended interrupted',
+        'held stalled held suspended',
         'interrupted interrupted interrupted',
         'running running',
         'stalled stalled',
@@ -164,7 +169,7 @@ export const listChecks = checksFrom({
     const stopped = all.filter((run) => !run.startsWith('running'));
     same(
       stopped.map((run) => run.split(' ')[0]),
-      ['both', 'stalled', 'interrupted', 'suspended'],
+      ['held', 'both', 'stalled', 'interrupted', 'suspended'],
       'the order',
     );
   },

@@ -105,6 +105,34 @@ export const pageChecks = checksFrom({
     same(suspended, [even.slice(0, 2), even.slice(2, 4), even.slice(4)], 'one status by cursor');
   },
 
+  'the oldest stop comes first where that is asked for, in exactly the other order': async ({ open }) => {
+    const store = await open();
+    for (const [index, runId] of ['c', 'a', 'b', '🙂', 'ｚ', 'd'].entries()) {
+      const since = Math.floor(index / 3);
+      const stop = index % 2 === 0 ? { suspendedSince: since } : { ...noStop, interruptedSince: since };
+      await createWith(store, runId, { resourceId: 'r', ...stop });
+    }
+    const queries: Omit<ListQuery, 'limit'>[] = [
+      { status: 'all' },
+      { status: 'suspended' },
+      { status: 'all', resourceId: 'r' },
+      { status: 'all', from: 1 },
+      { status: 'all', to: 0 },
+    ];
+    for (const query of queries) {
+      const newest = await listedIds(store, query);
+      const oldest = newest.toReversed();
+      const what = JSON.stringify(query);
+      same(await listedIds(store, { ...query, order: 'oldest' }), oldest, what);
+      for (const limit of [1, 2, 4]) {
+        const pages = await pagesOf(store, { ...query, order: 'oldest', limit });
+        same(pages.flat(), oldest, `${what} by ${limit}`);
+      }
+      const rest = await listedIds(store, { ...query, order: 'oldest', offset: 1 });
+      same(rest, oldest.slice(1), `${what} by offset`);
+    }
+  },
+
   'a cursor stays where it is when runs come and go': async ({ open }) => {
     const store = await open();
     for (const since of [1, 2, 3, 4]) await createWith(store, `run ${since}`, { suspendedSince: since });

@@ -3,6 +3,8 @@
  */
 import type { Store } from '../core/store.ts';
 import type { CheckContext, ContractStoreOptions, StoreCheck } from './store-contract-check.ts';
+import { decisionChecks } from './store-contract-decisions.ts';
+import { feedChecks } from './store-contract-feed.ts';
 import { keptChecks } from './store-contract-kept.ts';
 import { leftChecks } from './store-contract-left.ts';
 import { listChecks } from './store-contract-list.ts';
@@ -43,6 +45,8 @@ export const storeChecks: readonly StoreCheck[] = [
   ...listChecks,
   ...pageChecks,
   ...keptChecks,
+  ...decisionChecks,
+  ...feedChecks,
   ...workerChecks,
   ...threadChecks,
   ...messageChecks,

@@ -85,6 +85,8 @@ function append(team: Team, events: readonly Event[], holder: Holder | undefined
   }
   for (const { toolCallId, stop, outcome } of batch.outcomes) {
     const key = `${stop} ${toolCallId}`;
+    // Nobody decided an interrupted call that its late result settles.
+    if (!team.records.has(key) && batch.closed.some((call) => call.toolCallId === toolCallId)) continue;
     const record = team.records.get(key) ?? fail(`an outcome without a record: ${key}`);
     team.records.set(key, { ...record, outcome });
   }

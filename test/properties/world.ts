@@ -104,6 +104,8 @@ function store(world: World, before: Run, after: Run): void {
   for (const { toolCallId, stop, outcome } of batch.outcomes) {
     const key = `${stop} ${toolCallId}`;
     const record = world.records.get(key);
+    // Nobody decided an interrupted call that its late result settles.
+    if (record === undefined && batch.closed.some((call) => call.toolCallId === toolCallId)) continue;
     if (record === undefined) throw new Error(`An outcome without a record: ${key}.`);
     world.records.set(key, { ...record, outcome });
   }

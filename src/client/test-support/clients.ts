@@ -11,6 +11,7 @@ export async function clientsOf(desk: Desk) {
   onTestFinished(() => server.close());
   return {
     url: server.url,
+    close: () => server.close(),
     clientOf: (who: Who | undefined, more: Partial<ClientOptions> = {}): CountersignClient => {
       const headers = who ? { authorization: `Bearer ${who}` } : {};
       return new CountersignClient({ baseUrl: server.url, headers, ...more });

@@ -55,7 +55,19 @@ export async function send(
     ...(method === 'post' ? { body: JSON.stringify(left) } : {}),
   });
   const type = (response.headers.get('content-type') ?? '').split(';')[0] ?? '';
-  return { status: response.status, type, text: await response.text() };
+  return { status: response.status, type, text: await textOf(response, type) };
+}
+
+/** Of a stream without end: its first event. */
+async function textOf(response: Response, type: string): Promise<string> {
+  if (type !== 'text/event-stream' || response.body === null) return response.text();
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const bytes of response.body) {
+    text += decoder.decode(bytes, { stream: true });
+    if (text.startsWith('id: ')) break;
+  }
+  return text;
 }
 
 export interface World {
@@ -155,6 +167,15 @@ export const goodRequests: Readonly<Record<string, Prepared>> = {
   'get /api/approvals': async ({ desk }) => {
     await desk.hold('ada', 'delete a and pay b and book c');
     return { status: 'all', agentId: 'desk' };
+  },
+  'get /api/approvals/events': async () => ({ agentId: 'desk' }),
+  'get /api/decisions': async (world) => {
+    await call('delete a')(world);
+    const { body } = await world.desk.get('ada', '/api/approvals');
+    const [{ runId, toolCallId }] = body.approvals;
+    const path = '/api/agents/desk/approve-tool-call-generate';
+    await world.desk.post('ada', path, { runId, toolCallId, reason: 'fine' });
+    return { agentId: 'desk', verdict: 'approve' };
   },
   'get /api/approvals/{runId}/{toolCallId}': call('delete a'),
   'post /api/approvals/{runId}/{toolCallId}/approve': call('delete a', stop),

@@ -37,6 +37,7 @@ const isStart = ({ path }: Operation): boolean => /\/(stream|generate)$/.test(pa
 const isChat = ({ path }: Operation): boolean => path.endsWith('/chat');
 const isMove = ({ path }: Operation): boolean => /\/runs\/\{runId\}\/(continue|cancel)$/.test(path);
 const isResume = ({ path }: Operation): boolean => /\/resume(-stream)?$/.test(path);
+const isFeed = ({ path }: Operation): boolean => path.endsWith('/events');
 const isResolve = ({ path }: Operation): boolean => path.endsWith('/resolve');
 /** The free call beside the held one. */
 const neighbour = ({ toolCallId }: Values): string => String(toolCallId).replace(/0$/, '1');
@@ -67,7 +68,9 @@ export const provocations: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   },
   'too-large': { at: elsewhere({ server: { limits: { bodyBytes: 1 } } }) },
   'invalid-request': { change: () => ({ somethingElse: 1 }) },
-  'invalid-option': { change: () => ({ perPage: 0 }) },
+  'invalid-option': {
+    change: ({ operation }) => (isFeed(operation) ? { lastEventId: nowhere } : { perPage: 0 }),
+  },
   'invalid-message': { change: () => ({ messages: [{ role: 'boss', content: 'Hi' }] }) },
   'agent-not-found': { change: () => ({ agentId: nowhere }) },
   'agent-missing': {

@@ -1,0 +1,81 @@
+/** What happens to calls that wait, over all agents, as server-sent events from a place on. */
+import type { FeedEvent, FeedPage } from '../core/feed.ts';
+import { type Fields, id } from './field.ts';
+import type { Identity } from './identity.ts';
+import type { ServerParts } from './parts.ts';
+import type { EventSource } from './sse.ts';
+
+export const eventsFields: Fields = {
+  agentId: id,
+  toolName: id,
+  threadId: id,
+  resourceId: id,
+  lastEventId: id,
+};
+
+/**
+ * Reads the first page before anything is answered, so that what is wrong with the request is told as an error.
+ * @param lastEventId the id of the last event that the client has
+ * @throws `forbidden` for the resource of somebody else, `invalid-option` for an id that is none.
+ */
+export async function approvalEvents(
+  { access, feed, logger }: ServerParts,
+  identity: Identity | undefined,
+  { lastEventId, ...filter }: Readonly<Record<string, string>>,
+): Promise<EventSource> {
+  const scope = access.scopeOf(identity, filter.resourceId);
+  const ending = new AbortController();
+  // Who may see nothing is not told how much there is either: no run is of this resource, and no place is the feed's.
+  const isBlind = scope === 'nothing';
+  const asked = { ...filter, ...(isBlind ? { resourceId: '' } : scope) };
+  const pages = feed.pages(asked, isBlind ? undefined : lastEventId, ending.signal);
+  const first = await pages.next().catch((error: unknown) => {
+    ending.abort();
+    throw error;
+  });
+  const isSeen = async (event: FeedEvent): Promise<boolean> =>
+    !access.looksAtEach || (await access.mayRead(identity, event));
+  const begin = first.done ? undefined : isBlind ? { ...first.value, cursor: '0' } : first.value;
+  const texts = textsOf(begin, pages, isBlind || lastEventId === undefined, isSeen);
+  return {
+    async next() {
+      try {
+        const { value } = await texts.next();
+        return value ?? undefined;
+      } catch (error) {
+        // The client comes back with the id of what it had last.
+        logger.error({ error }, 'the feed of approvals ended');
+        ending.abort();
+        return undefined;
+      }
+    },
+    cancel: () => ending.abort(),
+  };
+}
+
+async function* textsOf(
+  first: FeedPage | undefined,
+  pages: AsyncGenerator<FeedPage, void>,
+  isNew: boolean,
+  isSeen: (event: FeedEvent) => Promise<boolean>,
+): AsyncGenerator<string, void> {
+  if (first === undefined) return;
+  if (isNew) yield textOf(first.cursor, 'ready', {});
+  yield* pageTexts(first, isSeen);
+  for await (const page of pages) yield* pageTexts(page, isSeen);
+}
+
+async function* pageTexts(
+  { events, isReset, cursor }: FeedPage,
+  isSeen: (event: FeedEvent) => Promise<boolean>,
+): AsyncGenerator<string, void> {
+  if (isReset) yield textOf(cursor, 'reset', {});
+  for (const event of events) {
+    const { cursor: place, type, ...data } = event;
+    if (await isSeen(event)) yield textOf(place, type, data);
+  }
+}
+
+function textOf(place: string, type: string, data: object): string {
+  return `id: ${place}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,109 @@
+/** Owns what the feed tells of a batch, and what its cursors mean. Every store derives its events from here. */
+import { CountersignError } from '../core/errors.ts';
+import type { FeedEvent, FeedPage, FeedQuery } from '../core/feed.ts';
+import type { Batch, DecisionRecord, RecordedOutcome } from '../core/store.ts';
+
+/** Readers keep a page in memory: what people wrote must not make it large. */
+const longestReason = 1000;
+
+const settledStates: readonly string[] = ['finished', 'failed', 'declined', 'cancelled'];
+
+/** An event that has no place yet. */
+export type NewFeedEvent = Omit<FeedEvent, 'cursor'>;
+
+/** What happened to calls that wait, in order: what a decision closes comes before what it opens. */
+export function feedEventsOf({ runId, head, records, outcomes, opened }: Batch): NewFeedEvent[] {
+  const { agentId, threadId, resourceId } = head;
+  const run = {
+    runId,
+    agentId,
+    ...(threadId === undefined ? {} : { threadId }),
+    ...(resourceId === undefined ? {} : { resourceId }),
+  };
+  const cancelled = records.filter(({ verdict }) => verdict === 'cancel');
+  const isCancelled = (toolCallId: string): boolean =>
+    cancelled.some((record) => record.toolCallId === toolCallId);
+  return [
+    ...records.flatMap((record): NewFeedEvent[] => {
+      const decision = decisionIn(record);
+      return decision ? [{ type: 'decided', ...run, ...callOf(record), at: record.at, decision }] : [];
+    }),
+    ...cancelled.map((record): NewFeedEvent => {
+      return { type: 'settled', ...run, ...callOf(record), at: record.at, state: 'cancelled' };
+    }),
+    ...outcomes.flatMap((settled): NewFeedEvent[] => {
+      const state = stateOf(settled.outcome);
+      if (state === undefined || isCancelled(settled.toolCallId)) return [];
+      return [{ type: 'settled', ...run, ...callOf(settled), at: settled.outcome.at, state }];
+    }),
+    ...opened.map((call): NewFeedEvent => {
+      return { type: 'opened', ...run, ...callOf(call), at: call.since, kind: call.kind };
+    }),
+  ];
+}
+
+/** Whether the feed may tell something of a batch. */
+export function isInFeed({ opened, records, outcomes }: Batch): boolean {
+  return opened.length + records.length + outcomes.length > 0;
+}
+
+function callOf({ toolCallId, stop, toolName }: Pick<FeedEvent, 'toolCallId' | 'stop' | 'toolName'>) {
+  return { toolCallId, stop, toolName };
+}
+
+function decisionIn({ verdict, by, reason = '' }: DecisionRecord): FeedEvent['decision'] {
+  if (verdict === 'cancel' || verdict === 'ran-twice') return undefined;
+  const isKept = reason !== '' && reason.length <= longestReason;
+  return { verdict, ...(by ? { by } : {}), ...(isKept ? { reason } : {}) };
+}
+
+function stateOf({ state }: RecordedOutcome): FeedEvent['state'] {
+  return settledStates.includes(state) ? (state as FeedEvent['state']) : undefined;
+}
+
+/** What an event tells beside what lists are filtered by. */
+export function detailsOf({ kind, decision, state }: NewFeedEvent): string {
+  return JSON.stringify({ kind, decision, state });
+}
+
+/** The number that a cursor stands for. @throws `invalid-option`. */
+export function placeAt(cursor: string): number {
+  const place = /^\d{1,15}$/.test(cursor) ? Number(cursor) : Number.NaN;
+  if (Number.isSafeInteger(place)) return place;
+  throw invalidFeedOption('after', 'the cursor of an event or a page of this feed, unchanged');
+}
+
+/** @throws `invalid-option`. */
+export function checkFeedQuery({ limit }: FeedQuery): void {
+  if (!Number.isSafeInteger(limit) || limit < 1) throw invalidFeedOption('limit', 'a whole number from 1');
+}
+
+function invalidFeedOption(name: string, expected: string): CountersignError {
+  return new CountersignError('invalid-option', `The option "${name}" of the feed is not valid.`, {
+    expected,
+  });
+}
+
+/** What is kept of a feed: the numbers of its first and its last event, 0 where there is none. */
+export interface FeedEnds {
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+/**
+ * The answer to a reader.
+ * @param found one more than the limit where there are more.
+ */
+export function feedPageOf(
+  { after, limit }: FeedQuery,
+  { oldest, newest }: FeedEnds,
+  found: readonly FeedEvent[],
+): FeedPage {
+  const end = { events: [], cursor: String(newest), isComplete: true };
+  if (after === undefined) return end;
+  const place = placeAt(after);
+  if (place + 1 < oldest || place > newest) return { ...end, isReset: true };
+  const events = found.slice(0, limit);
+  const isComplete = found.length <= limit;
+  return { events, cursor: isComplete ? end.cursor : (events.at(-1) as FeedEvent).cursor, isComplete };
+}
