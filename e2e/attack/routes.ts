@@ -7,9 +7,9 @@ export interface Route {
   readonly name: string;
   /**
    * `open` to everybody; `list`: of what one may see; `read`, `decide` and `move`: about one run or thread, of which the
-   * last decides no call; `start`: begins a run; `page`: of a chat page; `fixed`: the same for all.
+   * last decides no call; `start`: begins a run; `page`: of a chat page; `feed`: without end; `fixed`: the same for all.
    */
-  readonly kind: 'open' | 'fixed' | 'list' | 'read' | 'decide' | 'move' | 'start' | 'page';
+  readonly kind: 'open' | 'fixed' | 'list' | 'read' | 'decide' | 'move' | 'start' | 'page' | 'feed';
   /** What a foreign thing is to who asks. */
   readonly unknown?: 'run-not-found' | 'thread-not-found';
   readonly body?: (call: Waiting, resourceId: string) => Record<string, unknown>;
@@ -60,6 +60,8 @@ export const routes: readonly Route[] = [
   { name: 'GET /api/agents/{agentId}/chat/{threadId}/stream', kind: 'page' },
   { name: 'GET /api/agents/{agentId}/suspended-runs', kind: 'list' },
   { name: 'GET /api/approvals', kind: 'list' },
+  { name: 'GET /api/approvals/events', kind: 'feed' },
+  { name: 'GET /api/decisions', kind: 'list' },
   { name: `GET ${approval}`, kind: 'read', ...ofRun },
   { name: `POST ${approval}/approve`, ...withStop },
   { name: `POST ${approval}/decline`, ...withStop },
