@@ -210,6 +210,48 @@ test('an agent without a memory has no chat', async () => {
   }
 });
 
+test('without auth the page says whose the conversation is', async () => {
+  const desk = openDesk({ auth: false });
+  const unsaid = openPage(desk, undefined, 't-1');
+  await unsaid.chat.sendMessage({ text: 'Hi' });
+  expect(unsaid.sent[0]?.status).toBe(422);
+  expect(unsaid.chat.error?.message).toContain('thread-required');
+  const page = openPage(desk, undefined, 't-1', { body: { memory: { resource: 'me' } } });
+  await page.chat.sendMessage({ text: 'delete a' });
+  await page.during(() => answering(page));
+  expect(desk.done).toEqual(['delete a']);
+  expect((await desk.get(undefined, '/api/memory/threads?resourceId=me')).body.threads).toHaveLength(1);
+});
+
+test('what a tool says while it runs is told, and only what it names is kept on the page', async () => {
+  const tell = createTool({
+    id: 'tell',
+    inputSchema: z.object({}),
+    execute: async (_, { writer }) => {
+      await writer.write({ half: true });
+      await writer.custom({ type: 'data-progress', id: 'p', data: { percent: 50 } });
+      await writer.custom({ type: 'data-progress', id: 'p', data: { percent: 100 } });
+      return 'told';
+    },
+  });
+  const model = scriptedModel([{ calls: [{ toolName: 'tell' }] }, 'Done.']);
+  const desk = openDesk({ agent: { memory: new Memory(), model, tools: { tell } } });
+  const heard: unknown[] = [];
+  const page = openPage(desk, 'ada', 't-1', {
+    ...ofDesk,
+    onData: ({ type, data }) => heard.push([type, data]),
+  });
+  await page.chat.sendMessage({ text: 'Go.' });
+  const { toolCallId } = page.call('tell');
+  expect(heard).toEqual([
+    ['data-tool-output', { toolCallId, toolName: 'tell', output: { half: true } }],
+    ['data-progress', { percent: 50 }],
+    ['data-progress', { percent: 100 }],
+  ]);
+  const data = page.answer.parts.filter(({ type }) => type.startsWith('data-'));
+  expect(data).toMatchObject([{ type: 'data-progress', id: 'p', data: { percent: 100 } }]);
+});
+
 test('a stream takes one of the places of its reader', async () => {
   const { desk, asked, answer } = slowDesk(look, { server: { limits: { streams: 1 } } });
   const saying = openPage(desk, 'ada', 't-1', ofDesk).chat.sendMessage({ text: 'Go.' });
