@@ -63,6 +63,30 @@ describe('a model that failed', () => {
     expect(late.texts()).toEqual(['First.', 'Done.']);
   });
 
+  test('before it said anything is asked again: nothing came of the message', async () => {
+    const { tools } = openDesk();
+    const failing = { error: new Error('overloaded') };
+    const model = scriptedModel([failing, failing, look, failing]);
+    const agent = { memory: new Memory(), model, tools, defaultOptions: { maxRetries: 0 } };
+    const desk = openDesk({ agent });
+    const page = openPage(desk, 'ada', 't-1', ofDesk);
+    await page.chat.sendMessage({ text: 'Go.' });
+    expect(page.chat.error).toBeDefined();
+    await page.chat.regenerate();
+    expect(page.chat.error).toBeDefined();
+    await page.chat.regenerate();
+    expect([page.texts(), page.call('look').state]).toEqual([['First.'], 'output-available']);
+    expect(page.chat.error).toBeDefined();
+    // Now a tool has run.
+    await page.chat.regenerate();
+    expect(page.chat.error?.message).toContain('run-not-stalled');
+    const again = openPage(desk, 'ada', 't-1', { ...ofDesk, messages: page.chat.messages.slice(0, 1) });
+    await again.chat.sendMessage();
+    expect(again.chat.error?.message).toContain('Send a new message');
+    expect(again.texts()).toEqual(['First.']);
+    expect(model.calls).toHaveLength(4);
+  });
+
   test('an answer that stands is not made anew', async () => {
     const desk = openDesk();
     const page = await pageThatSaid(desk, 'look a');
