@@ -153,7 +153,7 @@ describe('a page that comes back', () => {
     await expectAsStored(other, back, 'desk');
   });
 
-  test('while a call waits has all from the messages of the thread', async () => {
+  test('scenario: K11 while a call waits has all from the messages of the thread', async () => {
     const desk = openDesk();
     const page = await pageThatSaid(desk, 'delete a');
     const back = openPage(desk, 'ada', 't-1', { messages: await stored(desk) });

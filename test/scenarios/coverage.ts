@@ -89,6 +89,8 @@ const overHttp = test('http-decisions');
 const afterRestart = test('http-after-restart');
 const onPage = test('chat-decisions');
 const pageAfterRestart = test('chat-after-restart');
+const answersOnPage = test('src/server/chat-answers');
+const pageComesBack = test('src/server/chat');
 const talk = test('two-processes-talk');
 const besideAnswers = test('auto-resume-tools');
 const aroundAnswers = test('auto-resume-around');
@@ -147,7 +149,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, inConversations),
+    ...later(toolsets, inConversations, overHttpLater, answersOnPage),
   ),
   K7: cells(
     [test('k07-neighbours'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -156,7 +158,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, heldInTalk),
+    ...later(toolsets, heldInTalk, overHttpLater, answersOnPage),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
@@ -191,7 +193,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(talk, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
     [inTeams, 'sub-agent'],
     answered('told'),
-    ...later(nestedSets, loaded),
+    ...later(nestedSets, loaded, overHttpLater, pageComesBack),
   ),
   K12: cells(
     [test('k12-what-is-stored'), ...faces, ...kept, 'agent tool', 'approve', 'listSuspendedRuns'],
@@ -261,7 +263,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     answered('races'),
-    ...later(toolsetsLater, turns),
+    ...later(toolsetsLater, turns, overHttpLater, answersOnPage),
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
@@ -285,6 +287,6 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
     [test('team-decisions'), 'sub-agent'],
     answered('races'),
-    ...later(toolsets, inConversations),
+    ...later(toolsets, inConversations, overHttpLater, answersOnPage),
   ),
 };
