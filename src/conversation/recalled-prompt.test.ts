@@ -233,3 +233,17 @@ describe('messages that others wrote', () => {
     expect(JSON.parse(JSON.stringify(message))).toStrictEqual(message);
   });
 });
+
+test('a delegation at work is a call; one that a page remembers beside its outcome is not', async () => {
+  const call = { type: 'tool-agent-below', toolCallId: 'd1', input: { prompt: 'Go.' } };
+  const delegated = {
+    type: 'data-tool-call-delegated',
+    id: 'd1',
+    data: { ...call, state: 'input-available' },
+  };
+  const open = JSON.stringify(await promptFrom([assistant({ type: 'step-start' }, delegated)]));
+  expect(open).toContain('This call is not finished yet');
+  const settled = { ...call, state: 'output-available', output: 'Done.' };
+  const prompt = await promptFrom([assistant({ type: 'step-start' }, delegated, settled)]);
+  expect(prompt).toEqual(await promptFrom([assistant({ type: 'step-start' }, settled)]));
+});

@@ -29,7 +29,7 @@ test('a page talks, approves, and is told what came of it in one message', async
   await expectAsStored(desk, page);
 });
 
-test('what is declined is shown as denied, and the model is told the reason', async () => {
+test('scenario: K20 what is declined is shown as denied, and the model is told the reason', async () => {
   const desk = openDesk();
   const page = await pageThatSaid(desk, 'delete a');
   await page.during(() => answering(page, false, 0, 'not this one'));
@@ -39,7 +39,7 @@ test('what is declined is shown as denied, and the model is told the reason', as
   await expectAsStored(desk, page);
 });
 
-test('several answers of one request are all decided, and one stream tells of all', async () => {
+test('scenario: K6 several answers of one request are all decided, and one stream tells of all', async () => {
   const desk = openDesk();
   const page = await pageThatSaid(desk, 'delete a and look b and delete c and delete d');
   const { id } = page.answer;
@@ -60,7 +60,7 @@ test('several answers of one request are all decided, and one stream tells of al
   await expectAsStored(desk, page);
 });
 
-test('what somebody else decided meanwhile is no second time, and the page is told all that followed', async () => {
+test('scenario: K7 what somebody else decided meanwhile is no second time, and the page is told all that followed', async () => {
   const desk = openDesk();
   const page = await pageThatSaid(desk, 'delete a and delete b');
   const [{ runId, toolCallId, stop }] = (await desk.get('rita', '/api/approvals')).body.approvals;
@@ -217,7 +217,7 @@ describe('calls that ask', () => {
 });
 
 describe('while a call waits', () => {
-  test('the conversation goes on, and what was answered before a message counts', async () => {
+  test('scenario: K17 the conversation goes on, and what was answered before a message counts', async () => {
     const desk = openDesk();
     const page = openPage(desk, 'ada', 't-1', { sendAutomaticallyWhen: () => false });
     await page.chat.sendMessage({ text: 'delete a' });

@@ -100,6 +100,17 @@ describe('of what is posted', () => {
   });
 });
 
+test('a message that comes twice at the same moment is answered once', async () => {
+  const desk = openDesk();
+  const said = {
+    id: 't-1',
+    messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'look a' }] }],
+  };
+  const answers = await Promise.all([1, 2, 3].map(async () => uiChunks(await post(desk, 'ada', said))));
+  expect(new Set(answers.map((chunks) => chunks[0].messageId)).size).toBe(1);
+  expect(desk.done).toEqual(['look a']);
+});
+
 const post = (desk: Desk, who: Who, body: object): Promise<Response> =>
   Promise.resolve(
     desk.app.request(chatPath, {

@@ -17,11 +17,14 @@ export interface LiveAnswers {
   add(agentId: string, threadId: string, answer: LiveAnswer): void;
   /** The newest. */
   of(agentId: string, threadId: string): LiveAnswer | undefined;
+  /** Does one thing after the other where they are about the same. */
+  inOrder<T>(ids: readonly (string | undefined)[], work: () => Promise<T>): Promise<T>;
 }
 
 export function liveAnswers(): LiveAnswers {
   const live = new Map<string, LiveAnswer>();
-  const keyOf = (...ids: string[]): string => JSON.stringify(ids);
+  const underWay = new Map<string, Promise<unknown>>();
+  const keyOf = (...ids: readonly (string | undefined)[]): string => JSON.stringify(ids);
   return {
     add(agentId, threadId, answer) {
       const key = keyOf(agentId, threadId);
@@ -31,5 +34,15 @@ export function liveAnswers(): LiveAnswers {
       });
     },
     of: (agentId, threadId) => live.get(keyOf(agentId, threadId)),
+    inOrder(ids, work) {
+      const key = keyOf(...ids);
+      const done = (underWay.get(key) ?? Promise.resolve()).then(work, work);
+      underWay.set(key, done);
+      const leave = (): void => {
+        if (underWay.get(key) === done) underWay.delete(key);
+      };
+      void done.then(leave, leave);
+      return done;
+    },
   };
 }

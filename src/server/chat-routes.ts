@@ -41,8 +41,8 @@ export function chatRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
         if ((body.memory as { thread?: unknown } | undefined)?.thread !== undefined) {
           throw invalid('body', ['memory.thread: is not taken from a body: id names the thread']);
         }
-        if (trigger === 'regenerate-message') return regenerate(chat);
         const posted = postedIn(body);
+        if (trigger === 'regenerate-message') return regenerate(chat, posted, options);
         if (posted.said === undefined) return answer(chat, posted);
         await decideBefore(chat, posted);
         return say(chat, posted.said, options);

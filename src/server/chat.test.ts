@@ -65,6 +65,30 @@ describe('a model that failed', () => {
     expect(late.texts()).toEqual(['First.', 'Done.']);
   });
 
+  test('before it said anything is asked again: nothing came of the message', async () => {
+    const { tools } = openDesk();
+    const failing = { error: new Error('overloaded') };
+    const model = scriptedModel([failing, failing, look, failing]);
+    const agent = { memory: new Memory(), model, tools, defaultOptions: { maxRetries: 0 } };
+    const desk = openDesk({ agent });
+    const page = openPage(desk, 'ada', 't-1', ofDesk);
+    await page.chat.sendMessage({ text: 'Go.' });
+    expect(page.chat.error).toBeDefined();
+    await page.chat.regenerate();
+    expect(page.chat.error).toBeDefined();
+    await page.chat.regenerate();
+    expect([page.texts(), page.call('look').state]).toEqual([['First.'], 'output-available']);
+    expect(page.chat.error).toBeDefined();
+    // Now a tool has run.
+    await page.chat.regenerate();
+    expect(page.chat.error?.message).toContain('run-not-stalled');
+    const again = openPage(desk, 'ada', 't-1', { ...ofDesk, messages: page.chat.messages.slice(0, 1) });
+    await again.chat.sendMessage();
+    expect(again.chat.error?.message).toContain('Send a new message');
+    expect(again.texts()).toEqual(['First.']);
+    expect(model.calls).toHaveLength(4);
+  });
+
   test('an answer that stands is not made anew', async () => {
     const desk = openDesk();
     const page = await pageThatSaid(desk, 'look a');
@@ -131,7 +155,7 @@ describe('a page that comes back', () => {
     await expectAsStored(other, back, 'desk');
   });
 
-  test('while a call waits has all from the messages of the thread', async () => {
+  test('scenario: K11 while a call waits has all from the messages of the thread', async () => {
     const desk = openDesk();
     const page = await pageThatSaid(desk, 'delete a');
     const back = openPage(desk, 'ada', 't-1', { messages: await stored(desk) });
@@ -210,6 +234,48 @@ test('an agent without a memory has no chat', async () => {
     expect([answer.status, answer.body.code]).toEqual([status, code]);
     expect((await desk.get('ada', `/api/agents/${agent}/chat/t-1/stream`)).body.code).toBe(code);
   }
+});
+
+test('without auth the page says whose the conversation is', async () => {
+  const desk = openDesk({ auth: false });
+  const unsaid = openPage(desk, undefined, 't-1');
+  await unsaid.chat.sendMessage({ text: 'Hi' });
+  expect(unsaid.sent[0]?.status).toBe(422);
+  expect(unsaid.chat.error?.message).toContain('thread-required');
+  const page = openPage(desk, undefined, 't-1', { body: { memory: { resource: 'me' } } });
+  await page.chat.sendMessage({ text: 'delete a' });
+  await page.during(() => answering(page));
+  expect(desk.done).toEqual(['delete a']);
+  expect((await desk.get(undefined, '/api/memory/threads?resourceId=me')).body.threads).toHaveLength(1);
+});
+
+test('what a tool says while it runs is told, and only what it names is kept on the page', async () => {
+  const tell = createTool({
+    id: 'tell',
+    inputSchema: z.object({}),
+    execute: async (_, { writer }) => {
+      await writer.write({ half: true });
+      await writer.custom({ type: 'data-progress', id: 'p', data: { percent: 50 } });
+      await writer.custom({ type: 'data-progress', id: 'p', data: { percent: 100 } });
+      return 'told';
+    },
+  });
+  const model = scriptedModel([{ calls: [{ toolName: 'tell' }] }, 'Done.']);
+  const desk = openDesk({ agent: { memory: new Memory(), model, tools: { tell } } });
+  const heard: unknown[] = [];
+  const page = openPage(desk, 'ada', 't-1', {
+    ...ofDesk,
+    onData: ({ type, data }) => heard.push([type, data]),
+  });
+  await page.chat.sendMessage({ text: 'Go.' });
+  const { toolCallId } = page.call('tell');
+  expect(heard).toEqual([
+    ['data-tool-output', { toolCallId, toolName: 'tell', output: { half: true } }],
+    ['data-progress', { percent: 50 }],
+    ['data-progress', { percent: 100 }],
+  ]);
+  const data = page.answer.parts.filter(({ type }) => type.startsWith('data-'));
+  expect(data).toMatchObject([{ type: 'data-progress', id: 'p', data: { percent: 100 } }]);
 });
 
 test('a stream takes one of the places of its reader', async () => {

@@ -36,6 +36,8 @@ export interface Chat {
   readonly threadId: string;
 }
 
+type Body = Readonly<Record<string, unknown>>;
+
 /** @throws `memory-required`. */
 export function checkMemory({ agent }: Chat, isOwn: boolean): void {
   if (isOwn) return;
@@ -49,15 +51,15 @@ export function checkMemory({ agent }: Chat, isOwn: boolean): void {
   );
 }
 
-/** Begins a run with what the page's person said. Said again it is not done again. */
-export async function say(
-  chat: Chat,
-  said: UiMessageInput,
-  body: Readonly<Record<string, unknown>>,
-): Promise<Told> {
+/** Begins a run with what the page's person said. Said again, however soon, it is not done again. */
+export function say(chat: Chat, said: UiMessageInput, body: Body): Promise<Told> {
+  return chat.live.inOrder([chat.agent.id, chat.threadId, said.id], async () => {
+    return (await answerTo(chat, said)) ?? (await begin(chat, said, body));
+  });
+}
+
+async function begin(chat: Chat, said: UiMessageInput, body: Body): Promise<Told> {
   const { parts, agent, identity, threadId } = chat;
-  const again = said.id === undefined ? undefined : await answerTo(chat, said.id);
-  if (again) return again;
   const given = body.memory as { resource?: string } | undefined;
   const memory = { ...given, thread: threadId };
   const stream = await agent.stream(said, startOptions(parts, agent, identity, { ...body, memory }));
@@ -65,23 +67,37 @@ export async function say(
 }
 
 /** The answer to a message that the thread has already; undefined where nothing came of it. */
-async function answerTo(chat: Chat, saidId: string): Promise<Told | undefined> {
+async function answerTo(chat: Chat, { id: saidId }: UiMessageInput): Promise<Told | undefined> {
   const { parts, agent, identity, threadId } = chat;
-  const thread = await threadOf(chat);
+  const thread = saidId === undefined ? undefined : await threadOf(chat);
   if (thread === undefined) return undefined;
   const live = chat.live.of(agent.id, threadId);
-  if (live?.saidId === saidId) return toldAgain(chat, live);
+  if (live && live.saidId === saidId) return toldAgain(chat, live);
   const open = await openRunsOf(thread.places, thread.ids);
+  const going = open.findLast(
+    ({ started }) => started.agentId === agent.id && started.messageIds?.includes(saidId as string),
+  );
+  if (going) return toldWhole(chat, await findRun(parts, identity, going.started.runId, agent.id));
   const spoken = await spokenInThread(thread.places, threadId, { last: lookedAt }, open);
-  const runId = spoken.find(({ message }) => message.id === saidId)?.runId;
-  const given = spoken.find((one) => runId && one.runId === runId && one.message.role === 'assistant');
-  if (runId === undefined || given === undefined) return undefined;
-  if (open.some(({ started }) => started.runId === runId)) {
-    return toldWhole(chat, await findRun(parts, identity, runId, agent.id));
-  }
-  const all = given.message.parts as unknown as UiPart[];
-  const told = [...fromMessage(all, nothingKnown()), finishChunk('stop')];
-  return reply(runId, given.message.id, told, []);
+  const place = spoken.findIndex(({ message }) => message.id === saidId);
+  // What is said again keeps its place, so that its answer stands behind it, whichever run gave it.
+  const given = place < 0 ? undefined : spoken[place + 1];
+  if (given?.message.role !== 'assistant') return undefined;
+  const { id, parts: all, metadata } = given.message;
+  const told = fromMessage(all as unknown as UiPart[], nothingKnown());
+  const { status } = (metadata ?? {}) as { status?: string };
+  return reply(given.runId, id, told, [
+    ...(status === 'failed' ? [errorChunk(failed(chat))] : []),
+    finishChunk('stop'),
+  ]);
+}
+
+function failed({ agent, threadId }: Chat): CountersignError {
+  return new CountersignError('model-failed', 'The answer to this message failed.', {
+    agentId: agent.id,
+    threadId,
+    todo: 'Send a new message: done again, the answer would run its tools again.',
+  });
 }
 
 /** The newest messages of a thread in which one is looked for that is sent again. */
@@ -156,12 +172,16 @@ function upToStep(steps: number, parts: readonly UiPart[]): readonly UiPart[] {
   });
 }
 
-/** Tries the model call of a stalled run again. Nothing else is done again: its tools would run anew. */
-export async function regenerate(chat: Chat): Promise<Told> {
+/**
+ * Tries the model call of a stalled run again, or answers a message of which nothing came. An answer is not made anew:
+ * its tools would run anew.
+ */
+export async function regenerate(chat: Chat, { said }: Posted, body: Body): Promise<Told> {
   const { parts, agent, identity } = chat;
   const newest = (await openRuns(chat)).at(-1);
   if (newest === undefined || stalledRuns(newest).length === 0 || headOf(newest) !== 'waiting') {
-    throw new CountersignError('run-not-stalled', 'The newest answer of this conversation stands.', {
+    if (said?.id !== undefined && !(await answerTo(chat, said))) return say(chat, said, body);
+    throw new CountersignError('run-not-stalled', 'There is no model call that could be tried again.', {
       agentId: agent.id,
       threadId: chat.threadId,
       expected: 'a conversation whose model failed: only that is tried again',

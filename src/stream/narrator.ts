@@ -93,6 +93,9 @@ export function narrator(
     else if (type === 'text-end' || type === 'reasoning-end') openTexts.delete(payload.id);
   };
 
+  const isOfTextBefore = ({ type, payload }: ResponseDelta): boolean =>
+    /^(text|reasoning)-(delta|end)$/.test(type) && !openTexts.has((payload as { id: string }).id);
+
   const closeTexts = (): void => {
     for (const [id, type] of openTexts) emit(chunk(runId, type, { id }));
     openTexts.clear();
@@ -205,6 +208,11 @@ export function narrator(
       } else {
         const step = lastStep(run);
         if (step?.state !== 'claimed' || step.index !== watchedStep) return;
+        if (isOfTextBefore(passing)) {
+          // Its beginning was passed on before this leg listened: the step is told when it is whole.
+          watchedStep = undefined;
+          return;
+        }
         tellStart();
         passedOn = true;
         noteText(passing);

@@ -102,6 +102,8 @@ const wrongPerson = test('k15-wrong-person');
 const keptOverHttp = test('http-kept');
 const onPage = test('chat-decisions');
 const pageAfterRestart = test('chat-after-restart');
+const answersOnPage = test('src/server/chat-answers');
+const pageComesBack = test('src/server/chat');
 const talk = test('two-processes-talk');
 const besideAnswers = test('auto-resume-tools');
 const aroundAnswers = test('auto-resume-around');
@@ -159,7 +161,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, inConversations, heldOverHttp),
+    ...later(toolsets, inConversations, heldOverHttp, onlyRequests, answersOnPage),
   ),
   K7: cells(
     [test('k07-neighbours'), ...world, ...verdicts, 'listSuspendedRuns'],
@@ -168,7 +170,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('calls'),
-    ...later(toolsets, heldInTalk, heldOverHttp),
+    ...later(toolsets, heldInTalk, heldOverHttp, onlyRequests, answersOnPage),
   ),
   K8: cells(
     [test('k08-listed-then-moved'), ...today],
@@ -203,7 +205,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(talk, loaded, doesNotApply('it tells a run, and loads nothing'), loaded),
     [inTeams, 'sub-agent'],
     answered('told'),
-    ...later(nestedSets, loaded, keptOverHttp),
+    ...later(nestedSets, loaded, keptOverHttp, onlyRequests, pageComesBack),
   ),
   K12: cells(
     [test('k12-what-is-stored'), ...faces, ...kept, 'agent tool', 'approve', 'listSuspendedRuns'],
@@ -282,7 +284,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, neighbours, observed, afterThread),
     [test('team-stream'), 'sub-agent'],
     answered('races'),
-    ...later(toolsetsLater, turns, keptOverHttp),
+    ...later(toolsetsLater, turns, keptOverHttp, onlyRequests, answersOnPage),
   ),
   K18: cells(
     [test('bad-input-decisions'), ...faces, ...kept, 'agent tool', 'resume'],
@@ -306,6 +308,6 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, doesNotApply('it declines nothing'), observed, afterThread),
     [test('team-decisions'), 'sub-agent'],
     answered('races'),
-    ...later(toolsets, inConversations, heldOverHttp),
+    ...later(toolsets, inConversations, heldOverHttp, onlyRequests, answersOnPage),
   ),
 };

@@ -148,8 +148,11 @@ export const provocations: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   },
   'memory-required': { change: () => ({ agentId: 'desk' }) },
   'run-not-stalled': {
-    async change({ world: { desk }, operation }) {
-      if (isChat(operation)) return { trigger: 'regenerate-message' };
+    async change({ world: { desk }, operation, send }) {
+      if (isChat(operation)) {
+        await send();
+        return { trigger: 'regenerate-message' };
+      }
       return { runId: (await desk.hold('ada', 'delete a')).runId };
     },
   },
