@@ -5,6 +5,7 @@ import { CountersignError, isCountersignError } from '../core/errors.ts';
 import { eventFrom } from '../core/event.ts';
 import type { RunLog } from '../core/log.ts';
 import { headOf } from '../core/next.ts';
+import type { EndedRun } from '../core/store.ts';
 import { endedLeg } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
 import { checkRequest } from './check-request.ts';
@@ -27,6 +28,12 @@ const observeKeys = { runId: true, afterEvent: true } as const satisfies KeysOf<
  * is moved, as a sweep would.
  */
 export async function observeRun(agent: AgentCore, options: ObserveOptions): Promise<Leg> {
+  const found = await observeOpenRun(agent, options);
+  return 'kind' in found ? endedLeg(found, undefined, {}, agent.binding().worker.warn) : found;
+}
+
+/** As `observeRun`, of a run that is open; of another one, what is kept. */
+export async function observeOpenRun(agent: AgentCore, options: ObserveOptions): Promise<Leg | EndedRun> {
   checkRequest(options);
   checkKeys(options, observeKeys, 'observe');
   const { runId, afterEvent = 0 } = options;
@@ -38,8 +45,8 @@ export async function observeRun(agent: AgentCore, options: ObserveOptions): Pro
   }
   const { worker } = agent.binding();
   const lease = await acquire(agent, worker, runId);
-  if (lease.kind === 'ended') return endedLeg(lease, undefined, {}, worker.warn);
-  return withLease(lease, async () => {
+  if (lease.kind === 'ended') return lease;
+  return withLease<Leg | EndedRun>(lease, async () => {
     const { log, root, mover } = lease;
     let known = await changesOfRun(root, worker);
     // Between two ticks others may have moved on; from here on the leg hears of it.
@@ -53,7 +60,7 @@ export async function observeRun(agent: AgentCore, options: ObserveOptions): Pro
     return leg;
   }).catch(async (error: unknown) => {
     const ended = isCountersignError(error, 'run-ended') ? await acquire(agent, worker, runId) : undefined;
-    if (ended?.kind === 'ended') return endedLeg(ended, undefined, {}, worker.warn);
+    if (ended?.kind === 'ended') return ended;
     ended?.release();
     throw error;
   });

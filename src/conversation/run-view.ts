@@ -9,8 +9,9 @@ import type { Call, Run, Step } from '../core/state.ts';
 import type { MessageKey, MessageRow } from '../core/store.ts';
 import type { UIMessage } from '../models/ai-sdk-types.ts';
 import { isUnentered } from '../models/prompt.ts';
+import { approvalIdOf } from './approval-id.ts';
 import { dataUrl, uiMessagesFrom } from './input-view.ts';
-import { type CallNotes, type Denial, type UiPart, withNotes } from './ui-parts.ts';
+import { type CallNotes, type Denial, suspendedPart, type UiPart, withNotes } from './ui-parts.ts';
 
 /** A message with its place in the thread. */
 export interface Spoken extends MessageKey {
@@ -46,7 +47,7 @@ function viewOf(run: Run): { index: number; message: UIMessage }[] {
     (index) => messageIds?.[index],
     (index) => `${runId}:${index}`,
   ).filter(({ message }) => message.role !== 'system');
-  const parts = run.steps.flatMap((step) => stepParts(run, step));
+  const parts = answerParts(run);
   if (parts.length === 0) return input;
   const { status } = run.outcome ?? {};
   const answer: UIMessage = {
@@ -56,6 +57,11 @@ function viewOf(run: Run): { index: number; message: UIMessage }[] {
     parts: parts as unknown as UIMessage['parts'],
   };
   return [...input, { index: messages.length, message: answer }];
+}
+
+/** The parts of the one message that a run is. */
+export function answerParts(run: Run): UiPart[] {
+  return run.steps.flatMap((step) => stepParts(run, step));
 }
 
 function stepParts(run: Run, step: Step): UiPart[] {
@@ -95,7 +101,8 @@ function metadataOf({ providerOptions }: { readonly providerOptions?: unknown; r
   return providerOptions === undefined ? {} : { providerMetadata: providerOptions as JsonObject };
 }
 
-function sourceParts({
+/** A source, as a part and as a chunk has it. */
+export function sourceParts({
   sourceType,
   id,
   url,
@@ -154,7 +161,7 @@ function callParts(runId: string, call: Call, toolCallId: string, notes: CallNot
     type: `tool-${toolName}`,
     toolCallId,
     input: call.args,
-    ...stateOf(`${runId}::${toolCallId}`, call),
+    ...stateOf((stop) => approvalIdOf({ runId, toolCallId, stop }), call),
     ...(request.approvalId === undefined ? {} : { providerExecuted: true }),
     ...(request.providerOptions ? { callProviderMetadata: request.providerOptions } : {}),
     ...withNotes({
@@ -167,8 +174,10 @@ function callParts(runId: string, call: Call, toolCallId: string, notes: CallNot
   const data = { runId, toolCallId, toolName, stop };
   if (call.state === 'suspended') {
     const { payload, resumeSchema } = call.suspension ?? { payload: null };
-    const asked = { ...data, suspendPayload: payload, ...(resumeSchema ? { resumeSchema } : {}) };
-    return [part, { type: 'data-tool-call-suspended', id: toolCallId, data: asked }];
+    return [
+      part,
+      suspendedPart({ ...data, suspendPayload: payload, ...(resumeSchema ? { resumeSchema } : {}) }),
+    ];
   }
   if (call.state === 'interrupted') {
     return [part, { type: 'data-tool-call-interrupted', id: toolCallId, data }];
@@ -176,9 +185,8 @@ function callParts(runId: string, call: Call, toolCallId: string, notes: CallNot
   return [part];
 }
 
-/** @param name of the call, to which a stop makes the id of an approval. */
-function stateOf(name: string, call: Call): JsonObject {
-  const idOf = (stop: number): string => `${name}::${stop}`;
+/** @param idOf the id of the approval at a stop. */
+function stateOf(idOf: (stop: number) => string, call: Call): JsonObject {
   const denied = (outcome: Denial, reason?: string): JsonObject => ({
     state: 'output-denied',
     approval: {

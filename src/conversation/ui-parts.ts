@@ -30,6 +30,11 @@ export function notesOf({ toolMetadata }: UiPart): CallNotes {
 /** How a call that shows `output-denied` came to it: kept in `approval.descriptor`. */
 export type Denial = 'declined' | 'unanswered' | 'cancelled';
 
+/** What a suspended call asks, beside its part. */
+export function suspendedPart(data: JsonObject & { readonly toolCallId: string }) {
+  return { type: 'data-tool-call-suspended' as const, id: data.toolCallId, data };
+}
+
 export function isToolPart({ type }: UiPart): boolean {
   return type.startsWith('tool-') || type === 'dynamic-tool';
 }

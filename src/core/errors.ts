@@ -22,6 +22,7 @@ const statusOf = {
   'invalid-request': 400,
   'invalid-resume-data': 422,
   'invalid-tool': 400,
+  'memory-required': 422,
   'model-failed': 502,
   'model-unavailable': 500,
   'needs-data': 422,

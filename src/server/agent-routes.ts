@@ -3,7 +3,7 @@ import type { Context, Hono } from 'hono';
 import type { Agent } from '../agent/agent.ts';
 import type { MessagesInput } from '../agent/types.ts';
 import { CountersignError } from '../core/errors.ts';
-import type { AgentOutput, AgentStream } from '../stream/output.ts';
+import type { AgentOutput } from '../stream/output.ts';
 import { agentCard } from './agent-card.ts';
 import { bodyOf, queryOf } from './body.ts';
 import { decisionFields, decisionOf, resumeFields } from './decide.ts';
@@ -12,7 +12,7 @@ import type { ServerEnv } from './env.ts';
 import type { ServerParts } from './parts.ts';
 import { problemOf } from './problem.ts';
 import { sendApproval, sendFields } from './send-approval.ts';
-import { eventStream } from './sse.ts';
+import { eventStream, type Told } from './sse.ts';
 import { startFields, startOptions } from './start-options.ts';
 import { listFields, suspendedRuns } from './suspended-runs.ts';
 
@@ -34,9 +34,7 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
 
   const starts = startFields(accept);
   const started = async (c: Ctx) => {
-    const agent = agentOf(c);
-    // Run by itself, an agent below would be without what the agents above it hold.
-    if (!Object.values(countersign.agents).includes(agent)) throw notServed(agent);
+    const agent = servedAgent(parts, c);
     const body = await bodyOf(c, starts);
     const options = startOptions(parts, agent, c.get('identity'), body);
     return { agent, messages: body.messages as MessagesInput, options };
@@ -129,9 +127,13 @@ export function agentRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   );
 }
 
-function notServed({ id: agentId }: Agent): CountersignError {
-  return new CountersignError('agent-not-found', `The agent "${agentId}" is only there for others.`, {
-    agentId,
+/** The agent that a run is begun with. @throws `agent-not-found`. */
+export function servedAgent({ countersign }: ServerParts, c: Ctx): Agent {
+  const agent = countersign.getAgent(c.req.param('agentId') ?? '');
+  // Run by itself, an agent below would be without what the agents above it hold.
+  if (Object.values(countersign.agents).includes(agent)) return agent;
+  throw new CountersignError('agent-not-found', `The agent "${agent.id}" is only there for others.`, {
+    agentId: agent.id,
     expected: 'an agent that the registry itself names',
   });
 }
@@ -145,7 +147,7 @@ export function countedAs(c: Ctx): string {
 export async function streamed(
   { streams, logger }: ServerParts,
   c: Ctx,
-  begin: () => Promise<AgentStream>,
+  begin: () => Promise<Told>,
 ): Promise<Response> {
   const leave = streams.take(countedAs(c));
   try {

@@ -11,6 +11,7 @@ import { CountersignError, isCountersignError, messageOf } from '../core/errors.
 import { type Auth, accessBy } from './access.ts';
 import { agentRoutes, countedAs } from './agent-routes.ts';
 import { approvalRoutes } from './approval-routes.ts';
+import { chatRoutes } from './chat-routes.ts';
 import type { ServerEnv } from './env.ts';
 import { healthRoutes } from './health-routes.ts';
 import { checkedIdentity } from './identity.ts';
@@ -85,6 +86,7 @@ export function createServer(config: ServerConfig): CountersignServer {
   guard(app, config, parts, state);
   healthRoutes(app, parts, state);
   agentRoutes(app, parts);
+  chatRoutes(app, parts);
   approvalRoutes(app, parts);
   threadRoutes(app, parts);
   const info = { title: 'Countersign', version: '1', description: 'Agents whose sensitive tool calls wait.' };

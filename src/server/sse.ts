@@ -3,8 +3,6 @@
  * slowly, changes nothing for the run.
  */
 import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
-import type { Chunk } from '../stream/chunk.ts';
-import type { AgentStream } from '../stream/output.ts';
 import { errorInChunk } from './problem.ts';
 
 const headers = {
@@ -14,12 +12,19 @@ const headers = {
   'x-accel-buffering': 'no',
 };
 
+/** What is told as events: a leg, or what is made of one. */
+export interface Told {
+  readonly runId: string;
+  readonly fullStream: ReadableStream<{ readonly type: string }>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /**
  * @param leave called once, when the last event was read or the client is gone.
  * @param warn told of chunks that cannot be written as JSON; they are left out.
  */
 export function eventStream(
-  { runId, fullStream }: Pick<AgentStream, 'runId' | 'fullStream'>,
+  { runId, fullStream, headers: more = {} }: Told,
   leave: () => void,
   warn: (message: string) => void,
 ): Response {
@@ -37,7 +42,7 @@ export function eventStream(
           for (;;) {
             const { done, value } = await reader.read();
             if (done) return end(controller);
-            const text = textOf(value, warn);
+            const text = textOf(value, runId, warn);
             if (text === undefined) continue;
             controller.enqueue(encoder.encode(`data: ${text}\n\n`));
             return;
@@ -58,14 +63,18 @@ export function eventStream(
     },
     { highWaterMark: 0 },
   );
-  return new Response(body, { headers });
+  return new Response(body, { headers: { ...headers, ...more } });
 }
 
-function textOf(chunk: Chunk, warn: (message: string) => void): string | undefined {
+function textOf(
+  chunk: { readonly type: string },
+  runId: string,
+  warn: (message: string) => void,
+): string | undefined {
   try {
     return JSON.stringify(chunk, withErrors);
   } catch (error) {
-    warn(`A chunk ${chunk.type} of run ${chunk.runId} is no JSON and was left out: ${messageOf(error)}`);
+    warn(`A chunk ${chunk.type} of run ${runId} is no JSON and was left out: ${messageOf(error)}`);
     return undefined;
   }
 }

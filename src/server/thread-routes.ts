@@ -1,11 +1,7 @@
 /** Threads and their messages, to read. */
 import type { Hono } from 'hono';
-import { Memory, memoryInside } from '../agent/memory.ts';
 import { threadNotFound } from '../agent/own-thread.ts';
-import { subAgent } from '../agent/types.ts';
-import { RequestContext } from '../core/context.ts';
 import { CountersignError } from '../core/errors.ts';
-import type { ThreadStore } from '../core/store.ts';
 import { queryOf } from './body.ts';
 import { described } from './describe.ts';
 import type { ServerEnv } from './env.ts';
@@ -13,42 +9,22 @@ import { digits, type Fields, id } from './field.ts';
 import type { Identity } from './identity.ts';
 import type { ServerParts } from './parts.ts';
 import { pageFields, pageOf } from './suspended-runs.ts';
+import { threadsOf } from './threads.ts';
 
 const threadFields: Fields = { agentId: id };
 const messageFields: Fields = { ...threadFields, resourceId: id, perPage: digits, page: digits };
 const listFields: Fields = { ...threadFields, resourceId: id, ...pageFields };
 
-/** Where threads are, and what reads them. */
-interface Threads {
-  readonly memory: Memory;
-  readonly store: ThreadStore;
-}
-
 export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
-  const { countersign, worker, access, basePath } = parts;
-  const shared: Threads = {
-    memory: new Memory({ storage: worker.store }),
-    store: worker.store.threads,
-  };
-
-  /** The threads of an agent whose memory has a storage of its own, or those of the registry's store. */
-  const threadsOf = async (agentId: string | undefined): Promise<Threads> => {
-    const core = agentId === undefined ? undefined : countersign.getAgent(agentId)[subAgent];
-    const given = core?.config.memory;
-    const requestContext = new RequestContext();
-    const memory: unknown = typeof given === 'function' ? await given({ requestContext }) : given;
-    if (!(memory instanceof Memory)) return shared;
-    return { memory, store: memory[memoryInside].placesFor(worker).threads };
-  };
-
+  const { access, basePath } = parts;
   /** @throws `thread-not-found`, the same for one that is not there, of somebody else, and of another resource than asked. */
   const found = async (
     identity: Identity | undefined,
     threadId: string,
     { agentId, resourceId }: Readonly<Record<string, string>>,
   ) => {
-    const { memory, store } = await threadsOf(agentId);
-    const row = await store.get(threadId);
+    const { memory, places } = await threadsOf(parts, agentId);
+    const row = await places.threads.get(threadId);
     const facts = { threadId, resourceId: row?.resourceId, ...(agentId ? { agentId } : {}) };
     const isMeant = row !== undefined && [undefined, row.resourceId].includes(resourceId);
     if (!isMeant || !(await access.mayRead(identity, facts))) throw threadNotFound(threadId);
@@ -62,7 +38,7 @@ export function threadRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
     async (c) => {
       const identity = c.get('identity');
       const { agentId, cursor, ...query } = queryOf(c, listFields);
-      const { memory } = await threadsOf(agentId);
+      const { memory } = await threadsOf(parts, agentId);
       const { resourceId } = {
         resourceId: identity?.resourceId,
         ...resourceIn(access.scopeOf(identity, query.resourceId)),

@@ -1,0 +1,229 @@
+/**
+ * Owns what a chat page of the AI SDK is told: the chunks of its UI message stream, only those that version 6 knows
+ * too, under the ids by which the thread shows the same. Pure.
+ */
+import { approvalIdOf } from '../conversation/approval-id.ts';
+import { dataUrl } from '../conversation/input-view.ts';
+import { sourceParts } from '../conversation/run-view.ts';
+import {
+  isObject,
+  isToolPart,
+  suspendedPart,
+  toolNameOf,
+  type UiPart,
+  withNotes,
+} from '../conversation/ui-parts.ts';
+import type { Json, JsonObject } from '../core/json.ts';
+import type { CallPayload, Chunk, FinishReason } from '../stream/chunk.ts';
+import { problemOf } from './problem.ts';
+
+/** A chunk of the AI SDK's UI message stream. */
+export interface UiChunk {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** What a page has of a message. */
+export interface Known {
+  /** Its first steps, told with all that they say; of their calls only the states can change. */
+  steps: number;
+  readonly calls: Set<string>;
+}
+
+export function nothingKnown(): Known {
+  return { steps: 0, calls: new Set() };
+}
+
+export function startChunk(messageId: string, runId: string): UiChunk {
+  return { type: 'start', messageId, messageMetadata: { runId } };
+}
+
+export function errorChunk(error: unknown): UiChunk {
+  return { type: 'error', errorText: String(problemOf(error).error) };
+}
+
+const reasons: readonly string[] = ['stop', 'length', 'content-filter', 'tool-calls', 'error', 'other'];
+
+export function finishChunk(reason: FinishReason): UiChunk {
+  const isPause = reason === 'suspended' || reason === 'max-steps';
+  return {
+    type: 'finish',
+    finishReason: isPause ? 'tool-calls' : reasons.includes(reason) ? reason : 'other',
+  };
+}
+
+/** What a page is told of a chunk of a leg. */
+export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
+  if (!('payload' in chunk)) {
+    const { type, data, id } = chunk;
+    return [{ type, ...(id === undefined ? {} : { id }), data }];
+  }
+  const { runId } = chunk;
+  switch (chunk.type) {
+    case 'start':
+      return [startChunk(chunk.payload.messageId, runId)];
+    case 'step-start':
+      return [{ type: 'start-step' }];
+    case 'step-finish':
+      return [{ type: 'finish-step' }];
+    case 'text-start':
+    case 'text-end':
+    case 'reasoning-start':
+    case 'reasoning-end':
+      return [{ type: chunk.type, ...chunk.payload }];
+    case 'text-delta':
+    case 'reasoning-delta': {
+      const { text, ...payload } = chunk.payload;
+      return [{ type: chunk.type, ...payload, delta: text }];
+    }
+    case 'source':
+      return fromParts(sourceParts(chunk.payload));
+    case 'file': {
+      const { base64, mimeType } = chunk.payload;
+      return [{ type: 'file', mediaType: mimeType, url: dataUrl(base64, mimeType) }];
+    }
+    case 'tool-call': {
+      const { toolCallId, providerExecuted, providerMetadata } = chunk.payload;
+      if (known.calls.has(toolCallId)) return [];
+      known.calls.add(toolCallId);
+      return [
+        {
+          ...inputChunk(chunk.payload),
+          ...(providerExecuted ? { providerExecuted } : {}),
+          ...(providerMetadata ? { providerMetadata } : {}),
+        },
+      ];
+    }
+    case 'tool-call-approval': {
+      const { toolCallId, stop, fingerprint } = chunk.payload;
+      const approvalId = approvalIdOf({ runId, toolCallId, stop });
+      return [
+        { type: 'tool-approval-request', approvalId, toolCallId, approvalDescriptor: { fingerprint, stop } },
+      ];
+    }
+    case 'tool-call-suspended': {
+      const { toolCallId, toolName, stop, suspendPayload, resumeSchema } = chunk.payload;
+      const schema: JsonObject = resumeSchema ? { resumeSchema: JSON.parse(resumeSchema) } : {};
+      // A page that has answered it before shows it as answered.
+      return [
+        inputChunk(chunk.payload),
+        suspendedPart({ runId, toolCallId, toolName, stop, suspendPayload, ...schema }),
+      ];
+    }
+    case 'tool-result': {
+      const { toolCallId, result, isError, providerExecuted } = chunk.payload;
+      const executed = providerExecuted ? { providerExecuted } : {};
+      if (!isError)
+        return [{ type: 'tool-output-available', toolCallId, output: result ?? null, ...executed }];
+      const errorText = typeof result === 'string' ? result : JSON.stringify(result);
+      return [{ type: 'tool-output-error', toolCallId, errorText, ...executed }];
+    }
+    case 'tool-error':
+      return [
+        {
+          type: 'tool-output-error',
+          toolCallId: chunk.payload.toolCallId,
+          errorText: chunk.payload.error.message,
+        },
+      ];
+    case 'tool-output-denied':
+      return [{ type: 'tool-output-denied', toolCallId: chunk.payload.toolCallId }];
+    case 'tool-output':
+      // What a tool says while it runs is not kept in the thread either.
+      return [{ type: 'data-tool-output', data: chunk.payload, transient: true }];
+    case 'error':
+      return [errorChunk(chunk.payload.error)];
+    case 'abort':
+      return [{ type: 'abort', ...chunk.payload }];
+    case 'finish':
+      return [finishChunk(chunk.payload.finishReason)];
+    default:
+      // Version 6 knows no custom parts and no files of reasoning. Input that is not whole may never be gated.
+      return [];
+  }
+}
+
+function inputChunk({ toolCallId, toolName, args, path }: CallPayload): UiChunk {
+  const below = path ? withNotes({ isBelow: true }) : {};
+  return { type: 'tool-input-available', toolCallId, toolName, input: args, ...below };
+}
+
+/**
+ * What a page that has some of a message is told of the rest.
+ * @param again calls that it shows as answered, and that still wait.
+ */
+export function fromMessage(
+  parts: readonly UiPart[],
+  known: Known,
+  again: ReadonlySet<string> = new Set(),
+): UiChunk[] {
+  const chunks: UiChunk[] = [];
+  let step = 0;
+  for (const [index, part] of parts.entries()) {
+    if (part.type === 'step-start') step++;
+    const isNew = step > known.steps;
+    if (isToolPart(part)) chunks.push(...fromCall(part, known, again));
+    else if (isNew || isAsked(part, again)) chunks.push(...fromParts([part], `${index}`));
+  }
+  known.steps = Math.max(known.steps, step);
+  return chunks;
+}
+
+function isAsked({ type, id }: UiPart, again: ReadonlySet<string>): boolean {
+  return type === 'data-tool-call-suspended' && again.has(String(id));
+}
+
+function fromCall(part: UiPart, { calls }: Known, again: ReadonlySet<string>): UiChunk[] {
+  const { toolCallId, state, approval, output, errorText } = part;
+  const id = String(toolCallId);
+  const isNew = !calls.has(id);
+  calls.add(id);
+  const { input, providerExecuted, callProviderMetadata, toolMetadata } = part;
+  const executed = providerExecuted ? { providerExecuted } : {};
+  const shown = {
+    type: 'tool-input-available',
+    toolCallId,
+    toolName: toolNameOf(part),
+    input,
+    ...executed,
+    ...(callProviderMetadata ? { providerMetadata: callProviderMetadata } : {}),
+    ...(toolMetadata ? { toolMetadata } : {}),
+  };
+  const chunks: UiChunk[] = isNew || (again.has(id) && state === 'input-available') ? [shown] : [];
+  if (isObject(approval) && (isNew || (again.has(id) && state === 'approval-requested'))) {
+    const { id: approvalId, descriptor } = approval;
+    const given = descriptor === undefined ? {} : { approvalDescriptor: descriptor };
+    chunks.push({ type: 'tool-approval-request', approvalId, toolCallId, ...given });
+  }
+  if (state === 'output-available' || state === 'approval-responded') {
+    chunks.push({ type: 'tool-output-available', toolCallId, output: output ?? null, ...executed });
+  } else if (state === 'output-error') {
+    chunks.push({ type: 'tool-output-error', toolCallId, errorText, ...executed });
+  } else if (state === 'output-denied') chunks.push({ type: 'tool-output-denied', toolCallId });
+  return chunks;
+}
+
+/** Parts that are no calls. */
+function fromParts(parts: readonly UiPart[], id = ''): UiChunk[] {
+  return parts.flatMap((part): UiChunk[] => {
+    const { type, text, providerMetadata } = part;
+    const given = providerMetadata === undefined ? {} : { providerMetadata };
+    switch (type) {
+      case 'step-start':
+        return [{ type: 'start-step' }];
+      case 'text':
+      case 'reasoning':
+        return [
+          { type: `${type}-start`, id, ...given },
+          { type: `${type}-delta`, id, delta: text as Json },
+          { type: `${type}-end`, id },
+        ];
+      case 'file':
+      case 'source-url':
+      case 'source-document':
+        return [part];
+      default:
+        return type.startsWith('data-') ? [part] : [];
+    }
+  });
+}

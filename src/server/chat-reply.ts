@@ -1,0 +1,105 @@
+/** What a chat page is answered with: one message, told from where the page has it until its run waits or ends. */
+import type { Agent } from '../agent/agent.ts';
+import { observeOpenRun } from '../agent/observe.ts';
+import { subAgent } from '../agent/types.ts';
+import { answerParts } from '../conversation/run-view.ts';
+import { spokenInThread } from '../conversation/thread.ts';
+import type { UiPart } from '../conversation/ui-parts.ts';
+import { headOf } from '../core/next.ts';
+import type { Chunk } from '../stream/chunk.ts';
+import {
+  errorChunk,
+  finishChunk,
+  fromChunk,
+  fromMessage,
+  type Known,
+  startChunk,
+  type UiChunk,
+} from './chat-chunks.ts';
+import type { FoundRun } from './found-run.ts';
+import type { ServerParts } from './parts.ts';
+import type { Told } from './sse.ts';
+import { threadsOf } from './threads.ts';
+
+/** The message that a run is, as it stands. */
+export interface Message {
+  readonly id: string;
+  readonly parts: readonly UiPart[];
+}
+
+export async function messageOf(parts: ServerParts, { facts, run, ended }: FoundRun): Promise<Message> {
+  if (run) return { id: run.started.messageId, parts: answerParts(run) };
+  const { places } = await threadsOf(parts, facts.agentId);
+  const spoken = facts.threadId === undefined ? [] : await spokenInThread(places, facts.threadId, {}, []);
+  const own = spoken.find(({ runId, message }) => runId === facts.runId && message.role === 'assistant');
+  const id = own?.message.id ?? ended?.outcome.messageId ?? facts.runId;
+  return { id, parts: (own?.message.parts ?? []) as unknown as UiPart[] };
+}
+
+/** What is told of a run after what was told of its message. */
+export async function* followed(
+  agent: Agent,
+  found: FoundRun,
+  known: Known,
+  parts: ServerParts,
+): AsyncGenerator<UiChunk> {
+  const { run, ended, facts } = found;
+  if (run === undefined || headOf(run) === 'waiting') {
+    yield finishChunk(ended?.outcome.finishReason ?? 'suspended');
+    return;
+  }
+  const { runId } = facts;
+  const leg = await observeOpenRun(agent[subAgent], { runId, afterEvent: run.length });
+  if ('kind' in leg) {
+    const { parts: all } = await messageOf(parts, { facts, ended: leg });
+    yield* fromMessage(all, known);
+    yield finishChunk(leg.outcome.finishReason);
+  } else
+    yield* fromLeg(
+      leg.chunks.read((chunk) => chunk),
+      known,
+    );
+}
+
+/** A leg, but for its beginning. */
+export async function* fromLeg(chunks: AsyncIterable<Chunk>, known: Known): AsyncGenerator<UiChunk> {
+  for await (const chunk of chunks) if (chunk.type !== 'start') yield* fromChunk(chunk, known);
+}
+
+/**
+ * @param last errors that the page is shown before the end: after one of them it reads no more.
+ */
+export function reply(
+  runId: string,
+  messageId: string,
+  before: readonly UiChunk[],
+  after: AsyncIterable<UiChunk>,
+  last: readonly UiChunk[] = [],
+): Told {
+  const chunks = (async function* (): AsyncGenerator<UiChunk> {
+    yield startChunk(messageId, runId);
+    yield* before;
+    try {
+      for await (const chunk of after) {
+        if (chunk.type === 'finish') yield* last;
+        yield chunk;
+      }
+    } catch (error) {
+      yield errorChunk(error);
+    }
+  })();
+  const fullStream = new ReadableStream<UiChunk>(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await chunks.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { runId, fullStream, headers: { 'x-vercel-ai-ui-message-stream': 'v1' } };
+}
