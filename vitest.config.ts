@@ -8,6 +8,7 @@ export default defineConfig({
     // Tests and examples import the package by its name and get the source, not the last build.
     alias: [
       { find: /^countersign$/, replacement: source('index.ts') },
+      { find: /^countersign\/client$/, replacement: source('client/index.ts') },
       { find: /^countersign\/libsql$/, replacement: source('store/libsql.ts') },
       { find: /^countersign\/postgres$/, replacement: source('store/postgres.ts') },
       { find: /^countersign\/server$/, replacement: source('server/index.ts') },

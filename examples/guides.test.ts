@@ -9,6 +9,8 @@ import type { Answers } from './document-model.ts';
 interface Guide {
   /** What the guide leaves to its reader. */
   readonly yours: string;
+  /** What puts away what `yours` began. */
+  readonly after?: string;
   /** What the model answers, question by question. Left out: the code is type-checked, not run. */
   readonly answers?: Answers;
 }
@@ -34,6 +36,33 @@ const bank = {
         { calls: [pay('Ada', 200), pay('Ben', 300), { toolName: 'balance' }] },
       ],
     },
+  },
+  client: {
+    yours: `
+import { Agent, Countersign, createTool } from 'countersign';
+import { bearerTokens, createServer, serve } from 'countersign/server';
+import { z } from 'zod';
+const inputSchema = z.object({ order: z.string(), amount: z.number() });
+const execute = async ({ order, amount }: z.infer<typeof inputSchema>) => \`refunded \${amount} for \${order}\`;
+const tools = {
+  refund: createTool({ id: 'refund', inputSchema, requireApproval: true, execute }),
+  compensate: createTool({ id: 'compensate', inputSchema, requireApproval: true, approver: 'reviewer', execute }),
+};
+const people = { 'token-of-ada': { id: 'ada', resourceId: 'ada' }, 'token-of-rita': { id: 'rita', roles: ['reviewer'] } };
+const agents = { desk: new Agent({ id: 'desk', model: 'openai/gpt-5-mini', tools }) };
+const countersign = new Countersign({ agents, warn: () => {} });
+const auth = { authenticate: bearerTokens(people) };
+const server = await serve(createServer({ countersign, auth, logger: false }), { port: 0 });
+`,
+    answers: {
+      'Refund 20 for o-1.': [{ calls: [{ toolName: 'refund', args: { order: 'o-1', amount: 20 } }] }],
+      'Compensate 500 for o-2.': [
+        { calls: [{ toolName: 'compensate', args: { order: 'o-2', amount: 500 } }] },
+      ],
+      'Refund 5 for o-3.': [{ calls: [{ toolName: 'refund', args: { order: 'o-3', amount: 5 } }] }],
+      'How much?': ['505.'],
+    },
+    after: 'await server.close();',
   },
   conversations: {
     yours: `
@@ -131,7 +160,11 @@ test.each(run)('%s: the code prints what is written there', async (name, guide) 
 import { answering } from '../../examples/document-model.ts';
 const model = () => answering(${JSON.stringify(guide.answers)});
 `;
-  const { code, stdout, stderr } = await place.run(name, model, `${guide.yours}${program}`);
+  const { code, stdout, stderr } = await place.run(
+    name,
+    model,
+    `${guide.yours}${program}${guide.after ?? ''}`,
+  );
   const warnings = stderr.split('\n').filter((line) => line !== '');
   // A bare agent warns once that its runs do not outlive the process; nothing else is worth a warning.
   expect(warnings.filter((line) => !line.includes('its runs live in this process only'))).toEqual([]);

@@ -54,6 +54,8 @@ describe('layers', () => {
     ['src/agent/agent.ts', "import { scripted } from '../testing/index.ts';"],
     ['src/testing/index.ts', "import { app } from '../server/app.ts';"],
     ['src/client/client.ts', "import { x } from '../react/hooks.ts';"],
+    ['src/client/client.ts', "import { CountersignError } from '../core/errors.ts';"],
+    ['src/client/client.ts', "import type { Approval } from '../server/approvals.ts';"],
     ['src/core/run.ts', "import { x } from '../index.ts';"],
   ])('%s may not %s', (path, text) => {
     expect(checkLayers(tree({ [path]: text }))).toHaveLength(1);
@@ -69,6 +71,7 @@ describe('layers', () => {
       'src/agent/agent.ts': "import { x } from '../core/run.ts';\nimport { y } from './registry.ts';",
       'src/testing/index.ts': "import { Agent } from '../agent/agent.ts';",
       'src/core/run.test.ts': "import { x } from '../store/memory.ts';",
+      'src/client/answers.ts': "import type { Chunk } from '../stream/chunk.ts';",
     });
     expect(checkLayers(files)).toEqual([]);
   });

@@ -5,6 +5,8 @@ import type { Path } from './coverage-paths.ts';
 export const pathsOfExports: Readonly<Record<string, readonly Path[] | 'no path'>> = {
   Agent: ['agent tool', 'dynamic tool', 'AI SDK tool', 'client tool', 'sub-agent'],
   Countersign: ['warm', 'cold', 'several processes'],
+  CountersignClient: ['client'],
+  CountersignClientError: 'no path',
   CountersignError: 'no path',
   InMemoryStore: ['in-memory store'],
   LibSQLStore: ['LibSQL'],

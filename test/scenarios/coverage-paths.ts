@@ -40,7 +40,7 @@ export const paths = {
   'auto-resume': { isBuilt: true, evidence: /openAnswering\(/ },
   toolset: { isBuilt: true, evidence: /\btoolsets\b/ },
   HTTP: { isBuilt: true, evidence: /\bopenDesk\(/ },
-  client: { isBuilt: false },
+  client: { isBuilt: true, evidence: /\bclientsOf\(/ },
   'UI protocol': { isBuilt: false },
   MCP: { isBuilt: false },
 } as const satisfies Record<string, PathFacts>;

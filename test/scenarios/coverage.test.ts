@@ -1,6 +1,7 @@
 /** The table K × path is complete, true to the files it names, and what SPEC.md shows. */
 import { existsSync, readFileSync } from 'node:fs';
 import * as main from 'countersign';
+import * as client from 'countersign/client';
 import * as libsql from 'countersign/libsql';
 import * as postgres from 'countersign/postgres';
 import * as server from 'countersign/server';
@@ -56,7 +57,7 @@ test('an empty cell, a missing file, a file without the scenario and a file that
 });
 
 test('every export of the package and every method of Agent is mapped to its paths', () => {
-  const exported = [main, libsql, postgres, server, sqlite, testing]
+  const exported = [main, client, libsql, postgres, server, sqlite, testing]
     .flatMap((entry) => Object.keys(entry))
     .toSorted();
   expect(Object.keys(pathsOfExports).toSorted()).toEqual(exported);

@@ -38,7 +38,7 @@ const verdicts = ['approve', 'decline', 'resume'] as const;
 const others = ['continueRun', 'cancelRun', 'listSuspendedRuns'] as const;
 const today = [...world, ...verdicts, ...others] as const;
 
-const http = [issue('http'), 'client', 'UI protocol'] as const;
+const http = [issue('http'), 'UI protocol'] as const;
 const mcp = [issue('mcp'), 'MCP'] as const;
 
 /** The paths that came with durability. */
@@ -56,13 +56,14 @@ function durability(
   ];
 }
 
-/** What comes later, the tools that a caller brings along, conversations, and the server. */
+/** What comes later, the tools that a caller brings along, conversations, the server, and its client. */
 function later(
   toolset: Cell,
   memory: Cell,
   overHttp: Cell = issue('http'),
+  client: Cell = overHttp,
 ): readonly (readonly [Cell, ...Path[]])[] {
-  return [[toolset, 'toolset'], [memory, 'memory'], [overHttp, 'HTTP'], http, mcp];
+  return [[toolset, 'toolset'], [memory, 'memory'], [overHttp, 'HTTP'], [client, 'client'], http, mcp];
 }
 
 /** The path of auto-resume, by what follows `auto-resume` in the name of the file. */
@@ -86,6 +87,7 @@ const inConversations = test('memory-decisions');
 const inTeams = test('team-thread');
 const overHttp = test('http-decisions');
 const afterRestart = test('http-after-restart');
+const byClient = test('client');
 const talk = test('two-processes-talk');
 const besideAnswers = test('auto-resume-tools');
 const aroundAnswers = test('auto-resume-around');
@@ -136,7 +138,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(twoProcesses, decidedBefore, decidedBefore, decidedBefore),
     [test('team-model'), 'sub-agent'],
     answered('options'),
-    ...later(toolsets, heldInTalk, overHttp),
+    ...later(toolsets, heldInTalk, overHttp, byClient),
   ),
   K6: cells(
     [test('k06-several-held'), ...world, ...verdicts, 'cancelRun', 'listSuspendedRuns'],
@@ -160,7 +162,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ...durability(races, interrupted, observed, afterThread),
     [test('team-neighbours'), 'sub-agent'],
     answered('teams'),
-    ...later(toolsets, inConversations, afterRestart),
+    ...later(toolsets, inConversations, afterRestart, byClient),
   ),
   K9: cells(
     [test('k09-nested'), ...faces, ...kept, ...verdicts, 'cancelRun', 'listSuspendedRuns', 'sub-agent'],
@@ -173,7 +175,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
       test('team-neighbours'),
     ),
     answered('teams'),
-    ...later(nestedSets, inTeams, afterRestart),
+    ...later(nestedSets, inTeams, afterRestart, byClient),
   ),
   K10: cells(
     [test('k10-valid-prompts'), ...world, ...verdicts, 'continueRun'],
@@ -225,7 +227,7 @@ export const coverage: Readonly<Record<KindOfFault, Row>> = {
     ),
     [test('team-stream'), 'sub-agent'],
     answered('told'),
-    ...later(toolsetsLater, heldInTalk, afterRestart),
+    ...later(toolsetsLater, heldInTalk, afterRestart, byClient),
   ),
   K15: cells(
     [overHttpLater, ...today],

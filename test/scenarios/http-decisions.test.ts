@@ -1,6 +1,11 @@
-/** Decisions over HTTP: malformed, misdirected and repeated ones, on the specification's routes and on approvals. */
+/**
+ * Decisions over HTTP: malformed, misdirected and repeated ones, on the specification's routes and on approvals, by
+ * requests and by our client.
+ */
 import { Agent } from 'countersign';
+import type { CountersignClient, CountersignClientError } from 'countersign/client';
 import { describe, expect, test } from 'vitest';
+import { clientsOf } from '../../src/client/test-support/clients.ts';
 import { type Answer, type Desk, openDesk, type Who } from '../../src/server/test-support/desk.ts';
 
 interface Call {
@@ -49,6 +54,43 @@ const ofApprovals: Route = {
   },
 };
 
+/** What a client was answered, or threw, as an answer. */
+async function answerOf(asked: Promise<object>): Promise<Answer> {
+  const headers = new Headers();
+  return asked.then(
+    (body) => ({ status: 200, headers, body }),
+    (error: CountersignClientError) => ({ status: error.status, headers, body: error.toJSON() }),
+  );
+}
+
+const clients = new WeakMap<Desk, ReturnType<typeof clientsOf>>();
+async function clientOf(desk: Desk, who: Who | undefined): Promise<CountersignClient> {
+  const served = clients.get(desk) ?? clientsOf(desk);
+  clients.set(desk, served);
+  return (await served).clientOf(who);
+}
+
+const byClientOfAgents: Route = {
+  name: 'the client of an agent',
+  async decide(desk, who, call, verb, more = {}) {
+    const agent = (await clientOf(desk, who)).getAgent('desk');
+    const { data, ...others } = more as { data?: unknown };
+    if (verb !== 'resume') return answerOf(agent[`${verb}ToolCallGenerate`]({ ...idsOf(call), ...more }));
+    const read = async () => (await agent.resumeStream(data, { ...idsOf(call), ...others })).text();
+    return answerOf(read().then(() => ({})));
+  },
+};
+
+const byClientOfApprovals: Route = {
+  name: 'the client of approvals',
+  async decide(desk, who, call, verb, more = {}) {
+    const { approvals } = await clientOf(desk, who);
+    const answer = await answerOf(approvals[verb]({ stop: 1, ...idsOf(call), ...more } as never));
+    await desk.countersign.stop();
+    return answer;
+  },
+};
+
 /** That nothing happened: the call waits as before, and the model was not asked. */
 async function expectWaiting(desk: Desk, call: Call): Promise<void> {
   const { body } = await desk.get('rita', '/api/approvals');
@@ -59,7 +101,7 @@ async function expectWaiting(desk: Desk, call: Call): Promise<void> {
 
 const idsOf = ({ runId, toolCallId }: Call): Call => ({ runId, toolCallId });
 
-describe.each([ofAgents, ofApprovals])('on $name', ({ decide }) => {
+describe.each([ofAgents, ofApprovals, byClientOfAgents, byClientOfApprovals])('on $name', ({ decide }) => {
   test.each([
     ['resume', {}],
     ['resume', { data: null }],
