@@ -25,7 +25,7 @@ export interface UiChunk {
 
 /** What a page has of a message. */
 export interface Known {
-  /** Its first steps, told with all that they say; of their calls only the states can change. */
+  /** It has so many steps from the first. Of these only the calls of the last one can change. */
   steps: number;
   readonly calls: Set<string>;
 }
@@ -161,6 +161,7 @@ export function fromMessage(
   let step = 0;
   for (const [index, part] of parts.entries()) {
     if (part.type === 'step-start') step++;
+    if (step < known.steps) continue;
     const isNew = step > known.steps;
     if (isToolPart(part)) chunks.push(...fromCall(part, known, again));
     else if (isNew || isAsked(part, again)) chunks.push(...fromParts([part], `${index}`));

@@ -5,7 +5,6 @@ import { subAgent } from '../agent/types.ts';
 import { answerParts } from '../conversation/run-view.ts';
 import { spokenInThread } from '../conversation/thread.ts';
 import type { UiPart } from '../conversation/ui-parts.ts';
-import { headOf } from '../core/next.ts';
 import type { Chunk } from '../stream/chunk.ts';
 import {
   errorChunk,
@@ -44,8 +43,8 @@ export async function* followed(
   parts: ServerParts,
 ): AsyncGenerator<UiChunk> {
   const { run, ended, facts } = found;
-  if (run === undefined || headOf(run) === 'waiting') {
-    yield finishChunk(ended?.outcome.finishReason ?? 'suspended');
+  if (run === undefined) {
+    yield finishChunk(ended?.outcome.finishReason ?? 'other');
     return;
   }
   const { runId } = facts;
@@ -73,7 +72,7 @@ export function reply(
   runId: string,
   messageId: string,
   before: readonly UiChunk[],
-  after: AsyncIterable<UiChunk>,
+  after: AsyncIterable<UiChunk> | readonly UiChunk[],
   last: readonly UiChunk[] = [],
 ): Told {
   const chunks = (async function* (): AsyncGenerator<UiChunk> {

@@ -2,8 +2,9 @@
 import type { Context, Hono } from 'hono';
 import { servedAgent, streamed } from './agent-routes.ts';
 import { bodyOf } from './body.ts';
-import { answer, type Chat, checkMemory, look, regenerate, say } from './chat.ts';
+import { answer, type Chat, checkMemory, decideBefore, look, regenerate, say } from './chat.ts';
 import { chatFields, postedIn } from './chat-body.ts';
+import { liveAnswers } from './chat-live.ts';
 import { described } from './describe.ts';
 import type { ServerEnv } from './env.ts';
 import { invalid } from './field.ts';
@@ -13,8 +14,9 @@ import { threadsOf } from './threads.ts';
 export function chatRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
   const at = `${parts.basePath}/agents/:agentId/chat`;
   const fields = chatFields(parts.accept);
+  const live = liveAnswers();
   const chatOf = async (c: Context<ServerEnv>, threadId: string): Promise<Chat> => {
-    const chat = { parts, agent: servedAgent(parts, c), identity: c.get('identity'), threadId };
+    const chat = { parts, live, agent: servedAgent(parts, c), identity: c.get('identity'), threadId };
     const { isOwn } = await threadsOf(parts, chat.agent.id);
     checkMemory(chat, isOwn);
     return chat;
@@ -39,7 +41,9 @@ export function chatRoutes(app: Hono<ServerEnv>, parts: ServerParts): void {
         }
         if (trigger === 'regenerate-message') return regenerate(chat);
         const posted = postedIn(body);
-        return posted.said ? say(chat, posted.said, options) : answer(chat, posted);
+        if (posted.said === undefined) return answer(chat, posted);
+        await decideBefore(chat, posted);
+        return say(chat, posted.said, options);
       }),
   );
   app.get(

@@ -1,17 +1,19 @@
 /** What each request of a chat page begins: a run, decisions, another try, or a look at what goes on. */
 import type { Agent } from '../agent/agent.ts';
-import { openRunsOf } from '../conversation/thread.ts';
+import type { UiMessageInput } from '../agent/ui-message-input.ts';
+import { openRunsOf, spokenInThread } from '../conversation/thread.ts';
 import type { UiPart } from '../conversation/ui-parts.ts';
-import { CountersignError } from '../core/errors.ts';
+import { CountersignError, isCountersignError } from '../core/errors.ts';
 import { endedError } from '../core/log-errors.ts';
 import { headOf, stalledRuns } from '../core/next.ts';
 import type { Run } from '../core/state.ts';
 import { decideAnswers } from './chat-answers.ts';
 import type { Posted } from './chat-body.ts';
-import { errorChunk, fromMessage, type Known, nothingKnown } from './chat-chunks.ts';
+import { errorChunk, finishChunk, fromMessage, type Known, nothingKnown } from './chat-chunks.ts';
+import type { LiveAnswer, LiveAnswers } from './chat-live.ts';
 import { followed, fromLeg, messageOf, reply } from './chat-reply.ts';
-import { findRun } from './found-run.ts';
-import type { Identity } from './identity.ts';
+import { type FoundRun, findRun } from './found-run.ts';
+import { type Identity, personOf } from './identity.ts';
 import type { ServerParts } from './parts.ts';
 import type { Told } from './sse.ts';
 import { startOptions } from './start-options.ts';
@@ -20,6 +22,7 @@ import { threadsOf } from './threads.ts';
 /** A chat page's request. */
 export interface Chat {
   readonly parts: ServerParts;
+  readonly live: LiveAnswers;
   readonly agent: Agent;
   readonly identity: Identity | undefined;
   readonly threadId: string;
@@ -38,29 +41,58 @@ export function checkMemory({ agent }: Chat, isOwn: boolean): void {
   );
 }
 
-/** Begins a run with what the page's person said. */
+/** Begins a run with what the page's person said. Said again it is not done again. */
 export async function say(
   chat: Chat,
-  said: NonNullable<Posted['said']>,
+  said: UiMessageInput,
   body: Readonly<Record<string, unknown>>,
 ): Promise<Told> {
   const { parts, agent, identity, threadId } = chat;
+  const again = said.id === undefined ? undefined : await answerTo(chat, said.id);
+  if (again) return again;
   const given = body.memory as { resource?: string } | undefined;
   const memory = { ...given, thread: threadId };
   const stream = await agent.stream(said, startOptions(parts, agent, identity, { ...body, memory }));
-  return reply(stream.runId, stream.messageId, [], fromLeg(stream.fullStream, nothingKnown()));
+  return toldLive(chat, { stream, before: [], saidId: said.id });
+}
+
+/** The answer to a message that the thread has already; undefined where nothing came of it. */
+async function answerTo(chat: Chat, saidId: string): Promise<Told | undefined> {
+  const { parts, agent, identity, threadId } = chat;
+  const thread = await threadOf(chat);
+  if (thread === undefined) return undefined;
+  const live = chat.live.of(agent.id, threadId);
+  if (live?.saidId === saidId) return toldAgain(live);
+  const open = await openRunsOf(thread.places, thread.ids);
+  const spoken = await spokenInThread(thread.places, threadId, { last: lookedAt }, open);
+  const runId = spoken.find(({ message }) => message.id === saidId)?.runId;
+  const given = spoken.find((one) => runId && one.runId === runId && one.message.role === 'assistant');
+  if (runId === undefined || given === undefined) return undefined;
+  if (open.some(({ started }) => started.runId === runId)) {
+    return toldWhole(chat, await findRun(parts, identity, runId, agent.id));
+  }
+  const all = given.message.parts as unknown as UiPart[];
+  const told = [...fromMessage(all, nothingKnown()), finishChunk('stop')];
+  return reply(runId, given.message.id, told, []);
+}
+
+/** The newest messages of a thread in which one is looked for that is sent again. */
+const lookedAt = 40;
+
+/** Decides what the page's person answered before they went on to say something. */
+export async function decideBefore(chat: Chat, { answers }: Posted): Promise<void> {
+  try {
+    if (answers.length > 0) await decided(chat, answers);
+  } catch (error) {
+    // What cannot be decided keeps waiting, and must not keep the person from speaking.
+    if (!isCountersignError(error) || error.status >= 500) throw error;
+  }
 }
 
 /** Decides what the page's person answered, and tells on. */
 export async function answer(chat: Chat, { answers, calls }: Posted): Promise<Told> {
-  const { parts, agent, identity, threadId } = chat;
-  const [first] = answers;
-  if (first === undefined) throw nothingWaits(chat);
-  const { runId } = first;
-  const before = await findRun(parts, identity, runId, agent.id);
-  if (before.facts.threadId !== threadId) throw endedError(runId, undefined);
-  const own = answers.filter((one) => one.runId === runId);
-  const { leg, count, refused } = await decideAnswers(parts, agent, identity, before, own);
+  const { parts, agent, identity } = chat;
+  const { own, runId, leg, count, refused } = await decided(chat, answers);
   const now = await findRun(parts, identity, runId, agent.id);
   const message = await messageOf(parts, now);
   const waiting = new Set(refused.map(({ toolCallId }) => toolCallId));
@@ -69,12 +101,28 @@ export async function answer(chat: Chat, { answers, calls }: Posted): Promise<To
   const ids = new Set(own.map(({ toolCallId }) => toolCallId));
   const known: Known = { steps: lastStepWith(ids, message.parts), calls: new Set(calls) };
   const errors = refused.map(({ error }) => errorChunk(error)).slice(0, 1);
-  if (leg) {
-    const told = fromMessage(upToStep(known.steps, message.parts), known, waiting);
-    return reply(runId, message.id, told, fromLeg(leg.fullStream, known), errors);
+  if (leg === undefined) {
+    const told = fromMessage(message.parts, known, waiting);
+    return reply(runId, message.id, told, followed(agent, now, known, parts), errors);
   }
-  const told = fromMessage(message.parts, known, waiting);
-  return reply(runId, message.id, told, followed(agent, now, known, parts), errors);
+  // What follows the step is the leg's to tell.
+  const before = upToStep(known.steps, message.parts);
+  chat.live.add(agent.id, chat.threadId, { stream: leg, before });
+  const told = fromMessage(before, known, waiting);
+  return reply(runId, message.id, told, fromLeg(leg.fullStream, known), errors);
+}
+
+/** @throws `run-not-found`, `call-not-waiting` where nothing is answered. */
+async function decided(chat: Chat, answers: Posted['answers']) {
+  const { parts, agent, identity, threadId } = chat;
+  const [first] = answers;
+  if (first === undefined) throw nothingWaits(chat);
+  const { runId } = first;
+  const found = await findRun(parts, identity, runId, agent.id);
+  if (found.facts.threadId !== threadId) throw endedError(runId, undefined);
+  // A message is one run.
+  const own = answers.filter((one) => one.runId === runId);
+  return { own, runId, ...(await decideAnswers(parts, agent, identity, found, own)) };
 }
 
 function nothingWaits({ agent, threadId }: Chat): CountersignError {
@@ -114,34 +162,55 @@ export async function regenerate(chat: Chat): Promise<Told> {
   }
   const { runId } = newest.started;
   const found = await findRun(parts, identity, runId, agent.id);
-  const message = await messageOf(parts, found);
-  const known = nothingKnown();
-  const told = fromMessage(message.parts, known);
-  const stream = await agent.continueRun({ runId });
-  return reply(runId, message.id, told, fromLeg(stream.fullStream, known));
+  const { parts: before } = await messageOf(parts, found);
+  return toldLive(chat, { stream: await agent.continueRun({ runId, ...personOf(identity) }), before });
 }
 
 /** What goes on in the thread, from the beginning of its message; undefined when nothing does. */
 export async function look(chat: Chat): Promise<Told | undefined> {
-  const { parts, agent, identity } = chat;
-  const going = (await openRuns(chat)).findLast((run) => headOf(run) !== 'waiting');
-  if (going === undefined) return undefined;
-  const found = await findRun(parts, identity, going.started.runId, agent.id);
+  const { parts, live, agent, identity, threadId } = chat;
+  const open = await openRuns(chat);
+  const here = live.of(agent.id, threadId);
+  if (here && (await threadOf(chat))) return toldAgain(here);
+  const going = open.findLast((run) => headOf(run) !== 'waiting');
+  return going && toldWhole(chat, await findRun(parts, identity, going.started.runId, agent.id));
+}
+
+/** A leg that began just now, after what its message said before. */
+function toldLive({ live, agent, threadId }: Chat, answer: LiveAnswer): Told {
+  live.add(agent.id, threadId, answer);
+  return toldAgain(answer);
+}
+
+function toldAgain({ stream, before }: LiveAnswer): Told {
+  const known = nothingKnown();
+  const told = fromMessage(before, known);
+  return reply(stream.runId, stream.messageId, told, fromLeg(stream.fullStream, known));
+}
+
+/** A run from the beginning of its message, from what is stored. */
+async function toldWhole({ parts, agent }: Chat, found: FoundRun): Promise<Told> {
   const { id, parts: all } = await messageOf(parts, found);
   const known = nothingKnown();
   const told = fromMessage(all, known);
   return reply(found.facts.runId, id, told, followed(agent, found, known, parts));
 }
 
-/** The agent's open runs in the thread, the oldest first; none in a thread that is somebody else's. */
-async function openRuns({ parts, agent, identity, threadId }: Chat): Promise<Run[]> {
+/** The thread, where there is one and the page's person may see it. */
+async function threadOf({ parts, agent, identity, threadId }: Chat) {
   const { places } = await threadsOf(parts, agent.id);
   const row = await places.threads.get(threadId);
-  if (row === undefined) return [];
-  const { resourceId } = row;
-  if (!(await parts.access.mayRead(identity, { threadId, resourceId, agentId: agent.id }))) return [];
-  const runs = await openRunsOf(places, { threadId, resourceId });
+  if (row === undefined) return undefined;
+  const ids = { threadId, resourceId: row.resourceId };
+  return (await parts.access.mayRead(identity, { ...ids, agentId: agent.id })) ? { places, ids } : undefined;
+}
+
+/** The agent's open runs in the thread, the oldest first. */
+async function openRuns(chat: Chat): Promise<Run[]> {
+  const thread = await threadOf(chat);
+  if (thread === undefined) return [];
+  const runs = await openRunsOf(thread.places, thread.ids);
   return runs
-    .filter(({ started }) => started.agentId === agent.id)
+    .filter(({ started }) => started.agentId === chat.agent.id)
     .sort((one, other) => one.started.at - other.started.at);
 }

@@ -25,6 +25,8 @@ export interface Page {
   // biome-ignore lint/suspicious/noExplicitAny: tests read parts of every kind
   call(tool?: string, place?: number): any;
   texts(): string[];
+  /** Resolves when the next answer begins. */
+  answering(): Promise<void>;
   /** Does something, and resolves when the page has read the answers to so many requests that come of it. */
   during(act: () => unknown, answers?: number): Promise<void>;
 }
@@ -40,6 +42,7 @@ export function openPage(
 ): Page {
   const { agent = 'chat', body, messages = [], ...init } = given;
   const sent: { body: string | undefined; status: number; text: string }[] = [];
+  const begun: (() => void)[] = [];
   let finished = 0;
   let heard: () => void = () => {};
   const state: ChatState<UIMessage> = {
@@ -75,6 +78,7 @@ export function openPage(
           .clone()
           .text()
           .then((text) => Object.assign(sent[place - 1] as object, { text }));
+        for (const tell of begun.splice(0)) tell();
         return response;
       },
     }),
@@ -98,6 +102,7 @@ export function openPage(
       return calls[place];
     },
     texts: () => page.answer.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])),
+    answering: () => new Promise((resolve) => void begun.push(resolve)),
     async during(act, answers = 1) {
       const enough = finished + answers;
       const heardEnough = new Promise<void>((resolve) => {
