@@ -38,6 +38,19 @@ function writeConsumer(specifiers) {
   }
 }
 
+/** The client where there is no Node: with the types of a page, and no others. */
+function writePage() {
+  const text = `import { CountersignClient } from 'countersign/client';
+for await (const chunk of await new CountersignClient({ baseUrl: '' }).getAgent('desk').stream('Hi')) chunk.type;
+`;
+  writeFileSync(join(work, 'page.ts'), text);
+  const compilerOptions = {
+    ...{ target: 'es2023', lib: ['es2023', 'dom'], module: 'preserve', types: [] },
+    ...{ strict: true, exactOptionalPropertyTypes: true, noEmit: true, skipLibCheck: false },
+  };
+  writeFileSync(join(work, 'tsconfig.page.json'), JSON.stringify({ compilerOptions, files: ['page.ts'] }));
+}
+
 /** Shows what a command printed only if it failed. */
 function run(title, args, isOurs = () => true) {
   const { code, output } = captureNode(args, work);
@@ -52,7 +65,11 @@ function run(title, args, isOurs = () => true) {
 /** Compiles the consumer with every declaration it reaches; those of other packages are not ours to mend. */
 function compile(module) {
   const args = [bin('typescript/bin/tsc'), '--pretty', 'false', '-p', `tsconfig.${module}.json`];
-  return run(`types of every export (${module})`, args, (line) => !/^(\.\.\/|\s)/.test(line));
+  return run(
+    module === 'page' ? 'types of the client in a page' : `types of every export (${module})`,
+    args,
+    (line) => !/^(\.\.\/|\s)/.test(line),
+  );
 }
 
 const { archive, files } = pack();
@@ -61,6 +78,7 @@ const specifiers = Object.keys(manifest.exports)
   .filter((key) => !key.endsWith('.json'))
   .map((key) => key.replace('.', manifest.name));
 writeConsumer(specifiers);
+writePage();
 
 const unexpected = files.filter((file) => !allowedFile.test(file) || testFile.test(file));
 for (const file of unexpected) console.error(`package: ${file} must not be published`);
@@ -73,6 +91,7 @@ const checks = [
   run('loading of every export', ['--input-type=module', '--eval', loading]),
   compile('nodenext'),
   compile('preserve'),
+  compile('page'),
 ];
 rmSync(work, { recursive: true, force: true });
 process.exitCode = checks.every(Boolean) ? 0 : 1;
