@@ -97,12 +97,19 @@ export async function openDesk({ origin }: { readonly origin?: string } = {}): P
       await closeNow();
       await meanwhile?.();
       now = await open(port);
+      await answers(`${url}/healthz`);
     },
     async close() {
       await closeNow();
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Clients keep connections, and may try one that the server before has closed: not the tests' matter. */
+async function answers(url: string): Promise<void> {
+  const response = await fetch(url).catch(() => undefined);
+  await (response ? response.text() : answers(url));
 }
 
 /** `refund a and refund b` asks for two calls; anything else is talk. */

@@ -5,5 +5,5 @@ import root from '../../vitest.config.ts';
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   resolve: root.resolve ?? {},
-  test: { pool: 'forks', include: ['*.test.ts'], testTimeout: 30_000, hookTimeout: 30_000 },
+  test: { pool: 'forks', include: ['*.test.ts'], testTimeout: 15_000, hookTimeout: 30_000 },
 });
