@@ -1,7 +1,7 @@
 /** `useChat` of AI SDK 6 and 7, unchanged, in a page of another origin than the server, in a real browser. */
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Desk, openDesk, type Who } from './desk.ts';
+import { type Desk, headersOf, openDesk, type Who } from './desk.ts';
 import { type PageServer, servePages } from './page-server.ts';
 
 const executablePath = process.env.CHROMIUM_PATH;
@@ -43,6 +43,31 @@ describe.skipIf(!executablePath)('in a browser', () => {
   });
 
   const times = (what: string): number => desk.done.filter((one) => one.endsWith(` ${what}`)).length;
+
+  test('our client runs as it is published, without a bundler', async () => {
+    const page = await context.newPage();
+    await page.goto(`${pages.origin}/ai7.html`);
+    const content =
+      "import { CountersignClient } from '/dist/client/index.js'; Object.assign(window, { CountersignClient });";
+    await page.addScriptTag({ type: 'module', content });
+    await page.waitForFunction(() => 'CountersignClient' in window);
+    const text = await page.evaluate(
+      async ({ baseUrl, headers }) => {
+        const { CountersignClient } = window as unknown as typeof import('countersign/client');
+        const agent = new CountersignClient({ baseUrl, headers }).getAgent('desk');
+        const { runId, suspendPayload } = await agent.generate('refund ours');
+        const toolCallId = suspendPayload?.toolCallId ?? '';
+        let text = '';
+        for await (const chunk of await agent.approveToolCall({ runId, toolCallId })) {
+          if (chunk.type === 'text-delta') text += chunk.payload.text;
+        }
+        return text;
+      },
+      { baseUrl: desk.url, headers: headersOf('ada') },
+    );
+    expect(text).toBe('All done.');
+    expect(times('ours')).toBe(1);
+  });
 
   describe.each(['ai7', 'ai6'])('%s', (sdk) => {
     const open = async (thread: string, token: Who = 'ada'): Promise<Page> => {
