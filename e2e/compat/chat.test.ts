@@ -151,6 +151,48 @@ describe.each(cases)('%s', (version, sdk) => {
     expect(seen(await historyOf(desk, thread('pages')))).toEqual(seen(first.messages));
   });
 
+  test('decides what a sub-agent waits for', async () => {
+    const chat = open('team', { agent: 'lead' });
+    const what = thread('team');
+    await chat.sendMessage({ text: `refund ${what}` });
+    expect(chat.card(what)).toMatchObject({ type: 'tool-refund', state: 'approval-requested' });
+    await chat.answer(what, { approved: true }, 'output-available');
+    expect(chat.said()).toContain('They did it.');
+    expect(times(what)).toBe(1);
+  });
+
+  test('answers what a tool asked', async () => {
+    const chat = open('asked');
+    const what = thread('asked');
+    await chat.sendMessage({ text: `seat ${what}` });
+    const { state, toolCallId } = chat.card(what);
+    expect(state).toBe('input-available');
+    const question = JSON.stringify(chat.lastMessage);
+    expect(question).toContain(`How many seats at ${what}?`);
+    await chat.addToolOutput({ tool: 'seat' as never, toolCallId, output: { seats: 3 } as never });
+    await chat.sendMessage();
+    expect(chat.error).toBeUndefined();
+    expect(chat.card(what)).toMatchObject({ state: 'output-available', output: { booked: 3 } });
+    expect(chat.said()).toBe('Let me see.|All done.');
+    expect(desk.done).toContain(`seat ${what} for 3`);
+  });
+
+  test('is opened again before anything of an answer is kept', async () => {
+    const first = open('early');
+    await first.sendMessage({ text: 'Good morning' });
+    const release = pause();
+    const sent = first.sendMessage({ text: 'Good evening' });
+    await first.until(() => first.messages.length === 4);
+    const second = open('early', { messages: await historyOf(desk, thread('early')) });
+    const resumed = second.resumeStream();
+    await second.until(() => second.messages.length === 3);
+    release();
+    await Promise.all([sent, resumed]);
+    expect(second.said()).toBe('Hello.');
+    expect(second.lastMessage?.id).toBe(first.lastMessage?.id);
+    expect(seen(await historyOf(desk, thread('early')))).toEqual(seen(first.messages));
+  });
+
   test('is told what it did wrong, and what went wrong', async () => {
     const chat = open('failing');
     await chat.sendMessage({ text: 'fail' });
