@@ -134,11 +134,15 @@ function connected(
 
   const numbered = sharedRuns(async () => {
     for (let count = numberedAtOnce; count === numberedAtOnce; ) {
-      count = await inTransaction(pool, async (connection) => {
-        const lock = { sql: 'SELECT pg_advisory_xact_lock(hashtextextended(?, 2))', params: [channel] };
-        await connection.query(statementOf(lock));
-        return (await connection.query(statementOf(numberEvents))).rows.length;
-      });
+      count = await inTransaction(
+        pool,
+        async (connection) => {
+          const lock = { sql: 'SELECT pg_advisory_xact_lock(hashtextextended(?, 2))', params: [channel] };
+          await connection.query(statementOf(lock));
+          return (await connection.query(statementOf(numberEvents))).rows.length;
+        },
+        begin,
+      );
     }
   });
 
@@ -232,9 +236,10 @@ async function migratePostgres(pool: PostgresPool, schemaName: string): Promise<
 async function inTransaction<Result>(
   pool: PostgresPool,
   work: (connection: PooledConnection) => Promise<Result>,
+  text = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE',
 ): Promise<Result> {
   return withConnection(pool, async (connection) => {
-    await connection.query({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE' });
+    await connection.query({ text });
     const result = await work(connection);
     await connection.query({ text: 'COMMIT' });
     return result;

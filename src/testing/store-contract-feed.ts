@@ -148,7 +148,7 @@ export const feedChecks = checksFrom({
   },
 
   'agent, tool, thread and resource filter the feed, and its end is that of all': async ({ open }) => {
-    const store = await open();
+    const store = await open({ retentionMs: Number.POSITIVE_INFINITY });
     const start = await endOf(store);
     const heads = {
       a: { agentId: 'x', resourceId: 'r', threadId: 't' },
