@@ -72,6 +72,7 @@ const server = await serve(createServer({ countersign, auth, logger: false }), {
         { calls: [{ toolName: 'compensate', args: { order: 'o-2', amount: 500 } }] },
       ],
       'Refund 5 for o-3.': [{ calls: [{ toolName: 'refund', args: { order: 'o-3', amount: 5 } }] }],
+      'Refund 7 for o-9.': [{ calls: [{ toolName: 'refund', args: { order: 'o-9', amount: 7 } }] }],
       'How much?': ['505.'],
     },
     after: 'await server.close();',

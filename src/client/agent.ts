@@ -4,7 +4,15 @@ import type { ToolChoice } from '../core/model.ts';
 import type { AgentDetails, ClientOutput, SentToolApproval, SuspendedRun, SuspendedRuns } from './answers.ts';
 import { type DecisionWords, decisionBody } from './decision.ts';
 import { type RunStream, runStream } from './run-stream.ts';
-import { type ObserveOptions, observe } from './runs.ts';
+import {
+  type Cancelled,
+  type CancelOptions,
+  cancelRun,
+  continueRun,
+  type ObserveOptions,
+  observe,
+  type RunOptions,
+} from './runs.ts';
 import { pathOf, type RequestOptions, type Transport } from './transport.ts';
 
 /** A message of a chat page (`UIMessage` of the AI SDK). */
@@ -160,6 +168,16 @@ export class ClientAgent {
   /** Follows a run until it waits or has ended. */
   observe(options: ObserveOptions): Promise<RunStream> {
     return observe(this.#transport, options);
+  }
+
+  /** Tries the failed model call of a stalled run again; nothing that ran runs again. The run goes on by itself. */
+  continueRun(options: RunOptions): Promise<{ readonly accepted: true; readonly runId: string }> {
+    return continueRun(this.#transport, options);
+  }
+
+  /** Ends a run: what waits is cancelled, what runs is awaited. */
+  cancelRun(options: CancelOptions): Promise<Cancelled> {
+    return cancelRun(this.#transport, options);
   }
 
   async #decided(verb: Verb, decision: ToolCallDecision): Promise<RunStream> {

@@ -14,6 +14,8 @@ export interface ListApprovalsOptions extends RequestOptions {
   readonly status?: 'suspended' | 'interrupted' | 'all' | undefined;
   readonly fromDate?: Date | undefined;
   readonly toDate?: Date | undefined;
+  /** By the run that stopped last. Default 'newest' first. */
+  readonly order?: 'newest' | 'oldest' | undefined;
   /** Runs in a page: each comes with all its calls. */
   readonly perPage?: number | undefined;
   readonly cursor?: string | undefined;

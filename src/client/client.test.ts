@@ -2,6 +2,7 @@ import { isCountersignError } from 'countersign';
 import { expect, test } from 'vitest';
 import { openDesk } from '../server/test-support/desk.ts';
 import { openWorld } from '../server/test-support/operations.ts';
+import { stalledDesk } from '../server/test-support/stalled-desk.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { type ClientChunk, CountersignClientError, type RunStream } from './index.ts';
 import { clientsOf } from './test-support/clients.ts';
@@ -132,6 +133,23 @@ test('tells of agents, runs, threads and messages what the routes tell', async (
   expect(desk.done).toEqual(['delete a']);
 });
 
+test('runs are cancelled, and continued where they are stalled', async () => {
+  const { desk, runId } = await stalledDesk();
+  const { clientOf } = await clientsOf(desk);
+  const [ada, ben] = [clientOf('ada'), clientOf('ben')];
+  await expect(ben.continueRun({ runId })).rejects.toMatchObject({ code: 'run-not-found' });
+  expect(await ada.getAgent('desk').continueRun({ runId })).toEqual({ accepted: true, runId });
+  await desk.countersign.stop();
+  expect(desk.done).toEqual(['delete a']);
+  await expect(ada.cancelRun({ runId })).rejects.toMatchObject({ code: 'run-ended', status: 410 });
+  const other = await desk.hold('ada', 'delete b');
+  const cancelled = await ada.getAgent('desk').cancelRun({ runId: other.runId, reason: 'Never mind.' });
+  expect(cancelled).toEqual({ runId: other.runId, status: 'cancelled' });
+  expect((await ada.approvals.get(other)).decisions).toMatchObject([
+    { verdict: 'cancel', reason: 'Never mind.' },
+  ]);
+});
+
 test('approvals over all agents are listed, read and decided', async () => {
   const { desk, client, clientOf } = await opened();
   const rita = clientOf('rita');
@@ -143,6 +161,8 @@ test('approvals over all agents are listed, read and decided', async () => {
   const first = await client.approvals.list({ perPage: 1 });
   const rest = await client.approvals.list({ cursor: first.cursor });
   expect([...first.approvals, ...rest.approvals]).toEqual(list.approvals);
+  const oldest = await client.approvals.list({ order: 'oldest' });
+  expect(oldest.approvals).toEqual(list.approvals.toReversed());
 
   const by = (name: string) => {
     const found = list.approvals.find(({ toolName }) => toolName === name);

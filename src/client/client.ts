@@ -9,7 +9,15 @@ import {
   MemoryThread,
 } from './memory.ts';
 import type { RunStream } from './run-stream.ts';
-import { type ObserveOptions, observe } from './runs.ts';
+import {
+  type Cancelled,
+  type CancelOptions,
+  cancelRun,
+  continueRun,
+  type ObserveOptions,
+  observe,
+  type RunOptions,
+} from './runs.ts';
 import { type ClientOptions, type RequestOptions, type Transport, transportOf } from './transport.ts';
 
 /**
@@ -40,6 +48,16 @@ export class CountersignClient {
   /** Follows a run of any agent until it waits or has ended. */
   observe(options: ObserveOptions): Promise<RunStream> {
     return observe(this.#transport, options);
+  }
+
+  /** Tries the failed model call of a stalled run again; nothing that ran runs again. The run goes on by itself. */
+  continueRun(options: RunOptions): Promise<{ readonly accepted: true; readonly runId: string }> {
+    return continueRun(this.#transport, options);
+  }
+
+  /** Ends a run: what waits is cancelled, what runs is awaited. */
+  cancelRun(options: CancelOptions): Promise<Cancelled> {
+    return cancelRun(this.#transport, options);
   }
 
   listMemoryThreads(options: ListMemoryThreadsOptions = {}): Promise<Threads> {

@@ -43,6 +43,6 @@ export { CountersignClient } from './client.ts';
 export { type ClientErrorCode, CountersignClientError, type Issue, type Problem } from './errors.ts';
 export type { ListMemoryThreadsOptions, ListMessagesOptions, MemoryThread } from './memory.ts';
 export type { RunStream } from './run-stream.ts';
-export type { ObserveOptions } from './runs.ts';
+export type { Cancelled, CancelOptions, ObserveOptions, RunOptions } from './runs.ts';
 export type { ApprovalEvent, SubscribeOptions } from './subscription.ts';
 export type { ClientOptions, RequestOptions } from './transport.ts';

@@ -14,6 +14,8 @@ export interface ListMemoryThreadsOptions extends RequestOptions {
 
 export interface ListMessagesOptions extends RequestOptions {
   readonly agentId?: string | undefined;
+  /** Whose it is meant to be: of anybody else it is not found. */
+  readonly resourceId?: string | undefined;
   readonly perPage?: number | undefined;
   /** Page 0 has the newest. */
   readonly page?: number | undefined;
