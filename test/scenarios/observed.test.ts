@@ -12,6 +12,7 @@ import {
   withTools,
 } from '../support/kinds.ts';
 import { codeOf, type Scene } from '../support/scene.ts';
+import { withoutFeed } from '../support/stages.ts';
 import { grammarProblems, ofType, readStream, type Told } from '../support/told.ts';
 import { inEveryWorld, inOneWorld } from '../support/world.ts';
 
@@ -234,7 +235,9 @@ inEveryWorld('scenario: K19', 'observed after its end: told from the outcome tha
   const scene = open({ script: [askRefunds('a'), 'Done.'], tools: kinds[0]!.tools([], true) });
   const { runId, messageId } = await scene.start();
   const ended = await scene.approve(runId);
-  const before = await scene.rowsWith(runId);
+  // On PostgreSQL the feed may number its events meanwhile.
+  const rowsOf = async () => withoutFeed((await scene.rowsWith(runId)) ?? {});
+  const before = await rowsOf();
   for (const afterEvent of [undefined, 0, 5, 1000]) {
     const told = await scene.observe({ runId, afterEvent });
     expect(grammarProblems(told.chunks!)).toEqual([]);
@@ -242,7 +245,7 @@ inEveryWorld('scenario: K19', 'observed after its end: told from the outcome tha
     expect(told.runId).toBe(ended.runId);
     expect(messageId).not.toBe('');
   }
-  expect(await scene.rowsWith(runId)).toEqual(before);
+  expect(await rowsOf()).toEqual(before);
   expect((await scene.list({ status: 'all' })).total).toBe(0);
   expect(scene.model.calls).toHaveLength(2);
 });

@@ -6,6 +6,7 @@ import { turn } from '../../src/core/test-support/parts.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { resultsIn } from '../support/kinds.ts';
 import { codeOf } from '../support/scene.ts';
+import { withoutFeed } from '../support/stages.ts';
 import { call, chain, delegate, modelOf, teamPlan } from '../support/team.ts';
 import { grammarProblems, ofType, readStream, typesOf } from '../support/told.ts';
 import { inEveryWorld, inOneWorld, type World, worlds } from '../support/world.ts';
@@ -353,7 +354,7 @@ inEveryWorld(
     const rows = await scene.rowsWith(runId);
     if (rows) {
       expect(
-        Object.keys(rows)
+        Object.keys(withoutFeed(rows))
           .map((name) => name.replace(/^countersign_/, ''))
           .sort(),
       ).toEqual(['decisions', 'outcomes']);

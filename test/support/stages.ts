@@ -117,6 +117,11 @@ function rowsInFile(file: string, text: string): Record<string, number> {
   }
 }
 
+/** The rows of the run itself: what the feed has told is forgotten with the other events of its time. */
+export function withoutFeed(rows: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(Object.entries(rows).filter(([name]) => !name.startsWith('countersign_feed')));
+}
+
 function countRows(
   counts: Record<string, number>,
   name: string,
