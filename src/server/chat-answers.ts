@@ -64,6 +64,7 @@ function decide(agent: Agent, identity: Identity | undefined, answer: Answer): P
     stop,
     ...(reason === undefined ? {} : { reason }),
     ...personOf(identity),
+    via: 'chat' as const,
   };
   if (answer.verdict === 'approve') return agent.approveToolCall(decision);
   if (answer.verdict === 'decline') return agent.declineToolCall(decision);

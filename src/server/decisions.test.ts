@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bearerTokens } from './bearer-tokens.ts';
 import { openDesk, people } from './test-support/desk.ts';
+import { openPage } from './test-support/page.ts';
 
 /** Ada's delete, approved; Ben's pay, declined by Rita; Ada's book, suspended and cancelled; Ada's delete, waiting. */
 async function deskWithDecisions(...plan: Parameters<typeof openDesk>) {
@@ -124,10 +125,15 @@ describe('the record of decisions', () => {
     await agent.sendToolApproval({ threadId: 't', resourceId: 'ada', approved: true });
     const coded = await agent.generate('pay a', { memory });
     await agent.approveToolCallGenerate({ runId: coded.runId });
+    const page = openPage(desk, 'ada', 't-1');
+    await page.chat.sendMessage({ text: 'delete c' });
+    const { approval } = page.call();
+    await page.during(() => page.chat.addToolApprovalResponse({ id: approval.id, approved: true }));
     const { decisions } = await desk.countersign.listDecisions({ order: 'oldest' });
     expect(decisions.map(({ runId, via }) => [runId, via])).toEqual([
       [runId, 'thread'],
       [coded.runId, undefined],
+      [approval.id.split('::')[0], 'chat'],
     ]);
     const held = await desk.hold('ada', 'delete b');
     const { toolCallId } = held;
