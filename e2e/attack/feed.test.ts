@@ -41,8 +41,9 @@ async function feedOf(who: Who, query = '', headers: readonly string[] = []): Pr
         };
         socket.on('data', look);
         socket.once('close', () => refuse(new Error(`Closed after: ${told}`)));
-        look(Buffer.alloc(0));
         socket.resume();
+        // What came with the head may have it already, and then the rest stays unread.
+        look(Buffer.alloc(0));
       }),
   };
 }

@@ -72,6 +72,17 @@ describe('what a turn may answer', () => {
     expect(resumables(fold(died, waiting(['c1'])) as Run)).toEqual([]);
   });
 
+  test('is nothing that a reviewer decides', () => {
+    const asked = (approver: 'owner' | 'reviewer') =>
+      runWith([requested('c1', 'free', { approver })], callStarted('c1'), {
+        ...(suspended('c1') as Extract<Event, { type: 'call-suspended' }>),
+        resumeSchema: city,
+        autoResume: true,
+      });
+    expect(resumables(asked('owner'))).toHaveLength(1);
+    expect(resumables(asked('reviewer'))).toEqual([]);
+  });
+
   test('is nothing of other agents, and nothing where no user opens the turn', () => {
     const run = waiting(['c1']);
     expect(resumableIn([run], 'another', [user], [])).toEqual([]);

@@ -32,6 +32,8 @@ export function resumableIn(
     .flatMap(({ runId, id, call }) => {
       const { resumeSchema, autoResume } = call.suspension ?? {};
       if (call.state !== 'suspended' || !autoResume || resumeSchema === undefined) return [];
+      // What a reviewer decides is not the conversation's to answer, not even with data.
+      if (call.request.approver === 'reviewer') return [];
       const name = freeName(call.toolName, names);
       return [{ name, runId, toolCallId: id, stop: call.stop, about: aboutCall(call), resumeSchema }];
     });

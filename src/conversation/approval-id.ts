@@ -12,8 +12,16 @@ export function approvalIdOf({ runId, toolCallId, stop }: Stop): string {
   return `${runId}::${toolCallId}::${stop}`;
 }
 
-/** The stop that an id names; undefined for what is no such id. */
+/** Longer ones are nobody's: a run's id and those of the calls that lead to one far below. */
+const longestId = 4000;
+
+/** The stop that an id names; undefined for what is no such id. Anybody can send one, so it is read in one pass. */
 export function stopIn(approvalId: unknown): Stop | undefined {
-  const [, runId, toolCallId, stop] = /^(.+?)::(.+)::([1-9]\d{0,8})$/s.exec(String(approvalId)) ?? [];
-  return runId && toolCallId ? { runId, toolCallId, stop: Number(stop) } : undefined;
+  if (typeof approvalId !== 'string' || approvalId.length > longestId) return undefined;
+  const [first, last] = [approvalId.indexOf('::', 1), approvalId.lastIndexOf('::')];
+  const runId = approvalId.slice(0, first);
+  const toolCallId = approvalId.slice(first + 2, last);
+  const stop = approvalId.slice(last + 2);
+  const isId = first !== -1 && last > first + 2 && /^[1-9]\d{0,8}$/.test(stop);
+  return isId ? { runId, toolCallId, stop: Number(stop) } : undefined;
 }
