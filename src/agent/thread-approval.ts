@@ -88,6 +88,13 @@ function checkThread(options: SendToolApprovalOptions): void {
   }
 }
 
+export function nothingWaits(agentId: string): CountersignError {
+  return new CountersignError('run-not-found', 'Nothing of this conversation waits for a decision.', {
+    agentId,
+    expected: 'the threadId and resourceId that the run was begun with',
+  });
+}
+
 export interface FoundCall {
   readonly runId: string;
   readonly toolCallId: string;
@@ -112,12 +119,7 @@ export async function findCallOfThread(
   const named = toolCallId === undefined ? waiting : waiting.filter(has);
   const candidates = named.length > 0 ? named : runs;
   const [run, ...others] = candidates;
-  if (run === undefined) {
-    throw new CountersignError('run-not-found', 'Nothing of this conversation waits for a decision.', {
-      agentId: agent.id,
-      expected: 'the threadId and resourceId that the run was begun with',
-    });
-  }
+  if (run === undefined) throw nothingWaits(agent.id);
   if (others.length > 0) {
     throw new CountersignError('ambiguous-run', `${candidates.length} runs of this conversation are open.`, {
       agentId: agent.id,

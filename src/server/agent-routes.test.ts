@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { scriptedModel } from '../testing/scripted-model.ts';
-import { openDesk } from './test-support/desk.ts';
+import { bearerTokens } from './bearer-tokens.ts';
+import { openDesk, people } from './test-support/desk.ts';
 
 const types = (chunks: readonly { type: string }[]): string[] => [...new Set(chunks.map(({ type }) => type))];
 const desk = '/api/agents/desk';
@@ -121,6 +122,26 @@ describe('a run over HTTP', () => {
     });
     await server.countersign.stop();
     expect(server.done).toEqual(['delete a', 'book b for 3']);
+  });
+
+  test('is told to those who may not see the conversation as one that is not there', async () => {
+    const canRead = (_: unknown, { resourceId }: { resourceId?: string | undefined }) => resourceId === 'ben';
+    const server = openDesk({ auth: { authenticate: bearerTokens(people), canRead } });
+    for (const messages of ['delete a', 'delete b']) {
+      await server.post('ada', `${desk}/generate`, { messages, memory: { thread: 't-1' } });
+    }
+    const answers = await Promise.all(
+      ['t-1', 't-2'].map((threadId) =>
+        server.post('ben', `${desk}/send-tool-approval`, {
+          ...{ threadId, resourceId: 'ada', toolCallId: 'none', approved: true },
+        }),
+      ),
+    );
+    expect(answers.map(({ status, body }) => [status, body.code])).toEqual([
+      [404, 'run-not-found'],
+      [404, 'run-not-found'],
+    ]);
+    expect(answers[0]?.body).toEqual(answers[1]?.body);
   });
 
   test('is listed while it waits', async () => {

@@ -6,7 +6,7 @@ import type { Agent } from '../agent/agent.ts';
 import type { DecisionOptions } from '../agent/options.ts';
 import { CountersignError, type ErrorCode } from '../core/errors.ts';
 import { waitingCalls } from '../core/next.ts';
-import { anything, count, type Fields, id, required, text } from './field.ts';
+import { anything, callId, count, type Fields, id, required, text } from './field.ts';
 import { checkMayDecide, type FoundRun, findRun } from './found-run.ts';
 import { type Identity, personOf } from './identity.ts';
 import type { ServerParts } from './parts.ts';
@@ -15,7 +15,7 @@ import { conversation } from './start-options.ts';
 /** What every decision may say. */
 export const words: Fields = { stop: count, fingerprint: text, reason: text, decisionId: id };
 
-export const decisionFields: Fields = { runId: required(id), toolCallId: id, ...words };
+export const decisionFields: Fields = { runId: required(id), toolCallId: callId, ...words };
 export const resumeFields: Fields = {
   ...decisionFields,
   resumeData: required(anything),

@@ -75,6 +75,8 @@ describe('the record of decisions', () => {
     const { body } = await desk.get('rita', '/api/decisions?perPage=2');
     expect([body.decisions.length, body.total]).toEqual([2, 3]);
     expect(await tools(`perPage=2&cursor=${body.cursor}`)).toEqual(['delete']);
+    const long = await desk.get('rita', `/api/decisions?cursor=${'A'.repeat(800)}`);
+    expect([long.status, long.body.code]).toEqual([400, 'invalid-option']);
     for (const query of ['perPage=0', 'perPage=1001', 'cursor=x', 'order=up', 'verdict=yes', 'page=1']) {
       expect((await desk.get('rita', `/api/decisions?${query}`)).status).toBe(400);
     }

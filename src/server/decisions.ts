@@ -2,7 +2,7 @@
 import { type DecisionListOptions, listDecisions, listedVerdicts, listOrders } from '../agent/decisions.ts';
 import type { DecisionPage, ListedDecision } from '../core/store.ts';
 import { pagesAtMost } from './approvals.ts';
-import { digits, type Fields, id, moment, oneOf } from './field.ts';
+import { cursor, digits, type Fields, id, moment, oneOf } from './field.ts';
 import type { Identity } from './identity.ts';
 import type { ServerParts } from './parts.ts';
 
@@ -18,7 +18,7 @@ export const decisionsFields: Fields = {
   toDate: moment,
   order: oneOf(...listOrders),
   perPage: digits,
-  cursor: id,
+  cursor,
 };
 
 /** @throws `forbidden` for the resource of somebody else, `invalid-option`. */
@@ -38,15 +38,15 @@ export async function readDecisions(
   };
   if (!access.looksAtEach) return listDecisions(worker.store, options);
   const decisions: ListedDecision[] = [];
-  let { cursor } = query;
+  let at = query.cursor;
   for (let pages = 1; ; pages++) {
-    const page = await listDecisions(worker.store, { ...options, cursor });
+    const page = await listDecisions(worker.store, { ...options, cursor: at });
     for (const decision of page.decisions) {
       if (await access.mayRead(identity, decision)) decisions.push(decision);
     }
-    ({ cursor } = page);
-    if (cursor !== undefined && decisions.length === 0 && pages < pagesAtMost) continue;
+    at = page.cursor;
+    if (at !== undefined && decisions.length === 0 && pages < pagesAtMost) continue;
     // How many others there are is not told.
-    return { decisions, ...(cursor === undefined ? {} : { cursor }) };
+    return { decisions, ...(at === undefined ? {} : { cursor: at }) };
   }
 }

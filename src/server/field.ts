@@ -21,6 +21,10 @@ function field(schema: Field['schema'], expected: string, isGood: (value: unknow
 
 /** An id as every database can hold it. */
 export const id = field({ type: 'string', minLength: 1 }, expectedId, isId);
+/** Of a call, also of one far below: ids joined by `~`. */
+export const callId = field({ type: 'string', minLength: 1 }, expectedId, (value) => {
+  return typeof value === 'string' && value.length <= 4000 && value.split('~').every(isId);
+});
 /** Of a page of a list. What it means is known to the list alone. */
 export const cursor = field({ type: 'string', minLength: 1 }, 'a cursor', (value) => {
   return typeof value === 'string' && value !== '';

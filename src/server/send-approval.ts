@@ -1,11 +1,12 @@
 /** Decides by conversation, for pages that do not know the run. */
 import type { Agent } from '../agent/agent.ts';
-import { findCallOfThread, type SentToolApproval } from '../agent/thread-approval.ts';
+import { findCallOfThread, nothingWaits, type SentToolApproval } from '../agent/thread-approval.ts';
 import { subAgent } from '../agent/types.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { callRequired, words, wordsOf } from './decide.ts';
 import {
   anything,
+  callId,
   checkFields,
   type Field,
   type Fields,
@@ -34,7 +35,7 @@ const declineContext: Field = {
 export const sendFields: Fields = {
   threadId: required(id),
   resourceId: required(id),
-  toolCallId: id,
+  toolCallId: callId,
   approved: required(flag),
   resumeData: anything,
   declineContext,
@@ -44,6 +45,7 @@ export const sendFields: Fields = {
 export const sendErrors: readonly ErrorCode[] = [
   ...([
     'already-decided',
+    'ambiguous-run',
     'call-not-found',
     'call-not-waiting',
     'call-required',
@@ -75,6 +77,9 @@ export async function sendApproval(
   const { threadId, resourceId, toolCallId, approved, resumeData, ...given } = body as unknown as SendBody;
   if (toolCallId === undefined) throw callRequired(undefined, 'decide');
   parts.access.scopeOf(identity, resourceId);
+  const isSeen = await parts.access.mayRead(identity, { threadId, resourceId, agentId: agent.id });
+  // Not even how many runs it has is told to others.
+  if (!isSeen) throw nothingWaits(agent.id);
   const { runId, kind } = await findCallOfThread(agent[subAgent], { threadId, resourceId, toolCallId });
   const found = await findRun(parts, identity, runId, agent.id);
   await checkMayDecide(parts, identity, found, toolCallId);

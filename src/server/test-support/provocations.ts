@@ -103,6 +103,13 @@ export const provocations: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
       return operation.method === 'get' ? { resourceId: 'ben' } : {};
     },
   },
+  'ambiguous-run': {
+    async change({ world: { desk } }) {
+      const memory = { thread: 't-1' };
+      await desk.post('ada', '/api/agents/chat/generate', { messages: 'delete b', memory });
+      return { toolCallId: nowhere };
+    },
+  },
   'call-required': {
     message: (operation) => (isResume(operation) ? 'book a and book b' : undefined),
     change: () => ({ toolCallId: undefined }),
