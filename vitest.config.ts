@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config';
 
 const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
 
+/** Server processes that no lease hurries: beside the unit tests. */
+const servers = ['e2e/attack/**/*.test.ts', 'e2e/closing/**/*.test.ts', 'e2e/http/approval-flow.test.ts'];
+
 export default defineConfig({
   resolve: {
     // Tests and examples import the package by its name and get the source, not the last build.
@@ -25,7 +28,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.{ts,tsx}', 'test/**/*.test.ts'],
-          testTimeout: 10_000,
+          testTimeout: 20_000,
           maxWorkers: '100%',
           sequence: { groupOrder: 0 },
         },
@@ -33,8 +36,8 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'examples and wires',
-          include: ['examples/**/*.test.ts', 'e2e/*.test.ts'],
+          name: 'wholes',
+          include: ['examples/**/*.test.ts', 'e2e/*.test.ts', ...servers],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: '100%',
@@ -47,7 +50,7 @@ export default defineConfig({
           name: 'processes',
           include: ['e2e/*/**/*.test.ts'],
           // With packages of their own: npm run compat.
-          exclude: ['**/node_modules/**', 'e2e/compat/**'],
+          exclude: ['**/node_modules/**', 'e2e/compat/**', ...servers],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           // Some of these race processes against leases: alone, after the others.
