@@ -4,15 +4,7 @@ import type { ToolChoice } from '../core/model.ts';
 import type { AgentDetails, ClientOutput, SentToolApproval, SuspendedRun, SuspendedRuns } from './answers.ts';
 import { type DecisionWords, decisionBody } from './decision.ts';
 import { type RunStream, runStream } from './run-stream.ts';
-import {
-  type Cancelled,
-  type CancelOptions,
-  cancelRun,
-  continueRun,
-  type ObserveOptions,
-  observe,
-  type RunOptions,
-} from './runs.ts';
+import { RunsClient } from './runs.ts';
 import { pathOf, type RequestOptions, type Transport } from './transport.ts';
 
 /** A message of a chat page (`UIMessage` of the AI SDK). */
@@ -105,12 +97,13 @@ export interface SendToolApprovalOptions extends DecisionWords {
 type Verb = 'approve-tool-call' | 'decline-tool-call';
 
 /** Made by `client.getAgent(id)`; nothing is asked before a method is called. */
-export class ClientAgent {
+export class ClientAgent extends RunsClient {
   readonly id: string;
   readonly #transport: Transport;
 
   /** @internal */
   constructor(transport: Transport, id: string) {
+    super(transport);
     this.#transport = transport;
     this.id = id;
   }
@@ -163,21 +156,6 @@ export class ClientAgent {
   /** Decides by conversation; answers at once, while the run goes on. It is sent once: an ended run is not found so. */
   async sendToolApproval(options: SendToolApprovalOptions): Promise<SentToolApproval> {
     return this.#transport.json({ ...this.#decision('send-tool-approval', options), isRepeatable: false });
-  }
-
-  /** Follows a run until it waits or has ended. */
-  observe(options: ObserveOptions): Promise<RunStream> {
-    return observe(this.#transport, options);
-  }
-
-  /** Tries the failed model call of a stalled run again; nothing that ran runs again. The run goes on by itself. */
-  continueRun(options: RunOptions): Promise<{ readonly accepted: true; readonly runId: string }> {
-    return continueRun(this.#transport, options);
-  }
-
-  /** Ends a run: what waits is cancelled, what runs is awaited. */
-  cancelRun(options: CancelOptions): Promise<Cancelled> {
-    return cancelRun(this.#transport, options);
   }
 
   async #decided(verb: Verb, decision: ToolCallDecision): Promise<RunStream> {

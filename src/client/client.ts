@@ -8,16 +8,7 @@ import {
   listThreads,
   MemoryThread,
 } from './memory.ts';
-import type { RunStream } from './run-stream.ts';
-import {
-  type Cancelled,
-  type CancelOptions,
-  cancelRun,
-  continueRun,
-  type ObserveOptions,
-  observe,
-  type RunOptions,
-} from './runs.ts';
+import { RunsClient } from './runs.ts';
 import { type ClientOptions, type RequestOptions, type Transport, transportOf } from './transport.ts';
 
 /**
@@ -25,13 +16,15 @@ import { type ClientOptions, type RequestOptions, type Transport, transportOf } 
  * method takes an `abortSignal`, and throws `CountersignClientError`.
  * @example const client = new CountersignClient({ baseUrl: 'https://agents.example.com' });
  */
-export class CountersignClient {
+export class CountersignClient extends RunsClient {
   readonly approvals: ApprovalsClient;
   readonly decisions: DecisionsClient;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
-    this.#transport = transportOf(options);
+    const transport = transportOf(options);
+    super(transport);
+    this.#transport = transport;
     this.approvals = new ApprovalsClient(this.#transport);
     this.decisions = new DecisionsClient(this.#transport);
   }
@@ -43,21 +36,6 @@ export class CountersignClient {
 
   getAgent(id: string): ClientAgent {
     return new ClientAgent(this.#transport, id);
-  }
-
-  /** Follows a run of any agent until it waits or has ended. */
-  observe(options: ObserveOptions): Promise<RunStream> {
-    return observe(this.#transport, options);
-  }
-
-  /** Tries the failed model call of a stalled run again; nothing that ran runs again. The run goes on by itself. */
-  continueRun(options: RunOptions): Promise<{ readonly accepted: true; readonly runId: string }> {
-    return continueRun(this.#transport, options);
-  }
-
-  /** Ends a run: what waits is cancelled, what runs is awaited. */
-  cancelRun(options: CancelOptions): Promise<Cancelled> {
-    return cancelRun(this.#transport, options);
   }
 
   listMemoryThreads(options: ListMemoryThreadsOptions = {}): Promise<Threads> {

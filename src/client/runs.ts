@@ -8,44 +8,51 @@ export interface ObserveOptions extends RequestOptions {
   readonly afterEvent?: number | undefined;
 }
 
-export async function observe(
-  transport: Transport,
-  { runId, afterEvent, abortSignal }: ObserveOptions,
-): Promise<RunStream> {
-  const path = pathOf`/runs/${runId}/events`;
-  return runStream(await transport.events({ path, query: { afterEvent }, abortSignal, isRepeatable: true }));
-}
-
 export interface RunOptions extends RequestOptions {
   readonly runId: string;
-}
-
-/** Sent once: what became of the run is read. */
-export async function continueRun(
-  transport: Transport,
-  { runId, abortSignal }: RunOptions,
-): Promise<{ readonly accepted: true; readonly runId: string }> {
-  return transport.json({
-    path: pathOf`/runs/${runId}/continue`,
-    body: {},
-    abortSignal,
-    isRepeatable: false,
-  });
 }
 
 export interface CancelOptions extends RunOptions {
   readonly reason?: string | undefined;
 }
 
-/** `cancelling`: a tool still runs, and is awaited. */
 export interface Cancelled {
   readonly runId: string;
+  /** `cancelling`: a tool still runs, and is awaited. */
   readonly status: 'cancelled' | 'cancelling';
 }
 
-export async function cancelRun(
-  transport: Transport,
-  { runId, abortSignal, ...body }: CancelOptions,
-): Promise<Cancelled> {
-  return transport.json({ path: pathOf`/runs/${runId}/cancel`, body, abortSignal, isRepeatable: false });
+/** What is asked of runs of whatever agent: the client has it, and each of its agents. */
+export class RunsClient {
+  readonly #transport: Transport;
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Follows a run until it waits or has ended. */
+  async observe({ runId, afterEvent, abortSignal }: ObserveOptions): Promise<RunStream> {
+    const path = pathOf`/runs/${runId}/events`;
+    const query = { afterEvent };
+    return runStream(await this.#transport.events({ path, query, abortSignal, isRepeatable: true }));
+  }
+
+  /**
+   * Tries the failed model call of a stalled run again; nothing that ran runs again. The run goes on by itself. It is
+   * sent once.
+   */
+  async continueRun({
+    runId,
+    abortSignal,
+  }: RunOptions): Promise<{ readonly accepted: true; readonly runId: string }> {
+    const path = pathOf`/runs/${runId}/continue`;
+    return this.#transport.json({ path, body: {}, abortSignal, isRepeatable: false });
+  }
+
+  /** Ends a run: what waits is cancelled, what runs is awaited. It is sent once. */
+  async cancelRun({ runId, abortSignal, ...body }: CancelOptions): Promise<Cancelled> {
+    const path = pathOf`/runs/${runId}/cancel`;
+    return this.#transport.json({ path, body, abortSignal, isRepeatable: false });
+  }
 }
