@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { newSchemaName, postgresUrl } from '../../test/support/postgres-schema.ts';
 import type { Store } from '../core/store.ts';
 import { InMemoryStore } from '../store/memory.ts';
@@ -161,9 +161,33 @@ describe('the events of approvals', () => {
     await asked.promise;
     lose.reject(new Error('lost'));
     expect(await end).toBeUndefined();
-    expect(lost.logged.map(({ level, message }) => `${level} ${message}`)).toContain(
-      'error the feed of approvals ended',
-    );
+    expect(lost.logged.filter(({ level }) => level === 'error')).toEqual([
+      {
+        level: 'error',
+        message: 'the feed of approvals ended',
+        facts: {
+          error: expect.stringMatching(/^CountersignError: The store did not answer.*\n +at /),
+          cause: 'lost',
+        },
+      },
+    ]);
+  });
+
+  test('end after a quarter of an hour, so that who comes back is asked again who they are', async () => {
+    const hour = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(hour.signal);
+    onTestFinished(() => timeout.mockRestore());
+    const desk = openDesk({ server: { limits: { streams: 1 } } });
+    const first = await listen(desk, 'ada');
+    const { id } = (await first.next()) ?? {};
+    const end = first.next();
+    expect(timeout.mock.calls).toEqual([[15 * 60 * 1000]]);
+    timeout.mockRestore();
+    hour.abort();
+    expect(await end).toBeUndefined();
+    await desk.hold('ada', 'delete a');
+    const again = await listen(desk, 'ada', '', id);
+    expect(await again.words(1)).toEqual(['opened delete']);
   });
 
   test('read no further than a slow listener has taken', async () => {
