@@ -173,6 +173,37 @@ describe('the events of approvals', () => {
     ]);
   });
 
+  test('are not looked for any more on behalf of one for whom canRead has failed', async () => {
+    const storage = new InMemoryStore();
+    const looks: PromiseWithResolvers<void>[] = [];
+    const looked = Promise.withResolvers<void>();
+    const feed: Store['feed'] = {
+      read: (query) => storage.feed.read(query),
+      changed() {
+        looks.push(Promise.withResolvers());
+        looked.resolve();
+        return looks.at(-1)?.promise ?? Promise.resolve();
+      },
+    };
+    const canRead = (): never => {
+      throw new Error('lost');
+    };
+    const auth = { authenticate: bearerTokens(people), canRead };
+    const desk = openDesk({ auth, registry: { storage: storeAround(storage, { feed }) } });
+    const { cursor } = await storage.feed.read({ limit: 1 });
+    await desk.hold('ada', 'delete a');
+    const ben = await listen(desk, 'ben', '', cursor);
+    expect(await ben.next()).toBeUndefined();
+    const rita = await listening(desk, 'rita');
+    const end = rita.next();
+    await looked.promise;
+    await rita.leave();
+    await end;
+    looks[0]?.resolve();
+    await new Promise(setImmediate); // Everything here is promises: they have come to rest.
+    expect(looks).toHaveLength(1);
+  });
+
   test('end after a quarter of an hour, so that who comes back is asked again who they are', async () => {
     const hour = new AbortController();
     const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(hour.signal);
