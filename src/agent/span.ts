@@ -28,17 +28,19 @@ export interface TracedSpan {
 
 /** A span below the one that is current. */
 export function spanHere(api: OpenTelemetry, name: string, facts: Facts): TracedSpan {
-  return open(api, name, facts, api.context.active());
+  return quietly(() => openSpan(api, name, facts, api.context.active()), untold);
 }
 
 /** A span that continues a kept trace, linked to the one that is current. Where none was kept, below that one. */
 export function spanAfter(api: OpenTelemetry, kept: KeptTrace, name: string, facts: Facts): TracedSpan {
-  const here = api.context.active();
-  const parent = spanContextOf(api, kept);
-  if (parent === undefined) return open(api, name, facts, here);
-  const current = api.trace.getSpanContext(here);
-  const links = current && api.trace.isSpanContextValid(current) ? [{ context: current }] : [];
-  return open(api, name, facts, api.trace.setSpanContext(here, parent), links);
+  return quietly(() => {
+    const here = api.context.active();
+    const parent = spanContextOf(api, kept);
+    if (parent === undefined) return openSpan(api, name, facts, here);
+    const current = api.trace.getSpanContext(here);
+    const links = current && api.trace.isSpanContextValid(current) ? [{ context: current }] : [];
+    return openSpan(api, name, facts, api.trace.setSpanContext(here, parent), links);
+  }, untold);
 }
 
 const kinds = { internal: 0, client: 2 };
@@ -58,10 +60,6 @@ function quietly<T>(work: () => T, otherwise: T): T {
   } catch {
     return otherwise;
   }
-}
-
-function open(...given: Parameters<typeof openSpan>): TracedSpan {
-  return quietly(() => openSpan(...given), untold);
 }
 
 function openSpan(
@@ -85,7 +83,7 @@ function openSpan(
   return {
     kept: keptOf(api, span.spanContext()),
     within: (work) => api.context.with(context, work),
-    below: (other, facts) => open(api, other, facts, context),
+    below: (other, facts) => quietly(() => openSpan(api, other, facts, context), untold),
     note: (more) => void quietly(() => span.setAttributes(given(more)), undefined),
     end(failure, at) {
       quietly(() => {

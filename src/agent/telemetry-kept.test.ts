@@ -8,10 +8,22 @@ import { scriptedModel } from '../testing/scripted-model.ts';
 import { storeAround } from '../testing/store-around.ts';
 import { openTraces, type Traces } from './test-support/traces.ts';
 
-const telemetry = { opentelemetry };
+const broken = (): never => {
+  throw new Error('away');
+};
+
+/** The same, but for one method that throws. */
+const brokenIn = <Api extends object>(api: Api, method: keyof Api): Api =>
+  new Proxy(api, {
+    get: (target, name) => {
+      if (name === method) return broken;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 
 /** A registry in a process of its own, with the first events that its store was given. */
-function open(storage: Store, run: () => Promise<unknown> = async () => 'paid') {
+function open(storage: Store, run: () => Promise<unknown> = async () => 'paid', api = opentelemetry) {
   const kept: Record<string, unknown>[] = [];
   const create: Store['create'] = (batch) => {
     kept.push(JSON.parse(batch.events[0] ?? ''));
@@ -26,7 +38,7 @@ function open(storage: Store, run: () => Promise<unknown> = async () => 'paid') 
   const countersign = new Countersign({
     agents: { desk },
     storage: storeAround(storage, { create }),
-    telemetry,
+    telemetry: { opentelemetry: api },
     warn: (message) => warnings.push(message),
   });
   return { desk, countersign, kept, warnings };
@@ -89,9 +101,6 @@ describe('with an SDK', () => {
   });
 
   test('an SDK that throws changes nothing', async () => {
-    const broken = (): never => {
-      throw new Error('away');
-    };
     const effects: string[] = [];
     for (const method of ['onStart', 'onEnd'] as const) {
       const spy = vi.spyOn(traces.processor, method).mockImplementation(broken);
@@ -103,6 +112,19 @@ describe('with an SDK', () => {
       spy.mockRestore();
     }
     expect(effects).toEqual(['paid', 'paid']);
+  });
+
+  test.each([
+    ['active', () => ({ ...opentelemetry, context: brokenIn(opentelemetry.context, 'active') })],
+    ['getSpanContext', () => ({ ...opentelemetry, trace: brokenIn(opentelemetry.trace, 'getSpanContext') })],
+    ['createTraceState', () => ({ ...opentelemetry, createTraceState: broken })],
+  ])('one whose %s throws, changes nothing either', async (_, api) => {
+    const storage = new InMemoryStore();
+    const { runId } = await begun('01', storage);
+    const { desk, countersign } = open(storage, undefined, api());
+    expect((await desk.approveToolCallGenerate({ runId })).text).toBe('Done.');
+    await desk.generate('Go.');
+    await countersign.stop();
   });
 
   test('whoever takes a run over goes on in its trace, and so does what is said of an interrupted call', async () => {

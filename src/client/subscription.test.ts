@@ -101,8 +101,37 @@ test('it waits ever longer while the server is away, and from the beginning when
 });
 
 test('the server says how long to wait', async () => {
-  const { waits } = await read(2, [events(`retry: 50\n${ready}`), drop, events(opened('1'), 'stay')]);
-  expect(waits).toEqual([50, 100]);
+  const { waits } = await read(2, [events(`retry: 200\n${ready}`), drop, events(opened('1'), 'stay')]);
+  expect(waits).toEqual([200, 400]);
+});
+
+test('but never to come back without a pause', async () => {
+  const { waits } = await read(2, [events(`retry: 0\n${ready}`), drop, events(opened('1'), 'stay')]);
+  expect(waits).toEqual([100, 200]);
+});
+
+test('it waits ever longer for one that answers and ends without an event', async () => {
+  const empty = [events(''), events(': hello\n\n'), events('', 'break')];
+  const { waits } = await read(2, [...empty, events(ready), ...empty, events(opened('1'), 'stay')]);
+  expect(waits).toEqual([1000, 2000, 4000, 1000, 2000, 4000, 8000]);
+});
+
+test('a connection that was quiet, but went on speaking, was a good one', async () => {
+  let speak = (): void => {};
+  const quiet: Reply = (response, asked) => {
+    events(':\n\n', 'stay')(response, asked);
+    speak = () => void response.end(':\n\n');
+  };
+  const server = await scriptServer(drop, drop, quiet, events(ready, 'stay'));
+  const waits: number[] = [];
+  let reads = 0;
+  const wait = async (milliseconds: number): Promise<void> => {
+    if (milliseconds !== 45_000) return void waits.push(milliseconds);
+    if (++reads === 2) speak();
+    await Promise.withResolvers<void>().promise;
+  };
+  for await (const _ of subscription(transportOf({ baseUrl: server.url }, wait), {}, () => 1)) break;
+  expect(waits).toEqual([1000, 2000, 1000]);
 });
 
 test.each([

@@ -48,6 +48,8 @@ export type ApprovalEvent =
 /** The server says something at least every 15 seconds. */
 const silenceAtMost = 45_000;
 const firstDelay = 1000;
+/** Whatever the server asks for. */
+const shortestDelay = 100;
 const longestDelay = 30_000;
 
 /** @param random from 0 to 1: clients that were cut off together shall not all come back together. */
@@ -60,20 +62,23 @@ export async function* subscription(
   let last = lastEventId;
   let delay = firstDelay;
   let failures = 0;
-  const read: ReadBytes = async (reader) => {
-    const bytes = await spokenWithin(silenceAtMost, reader.read(), transport.wait);
-    failures = 0;
-    return bytes;
-  };
   while (!signal?.aborted) {
     let retryAfter = 0;
+    let heard = 0;
+    const read: ReadBytes = async (reader) => {
+      const bytes = await spokenWithin(silenceAtMost, reader.read(), transport.wait);
+      // Of a quiet feed only comments come. The first alone is no proof: whatever answers may say something and close.
+      if (!bytes.done && ++heard > 1) failures = 0;
+      return bytes;
+    };
     try {
       const headers: Record<string, string> = last ? { 'last-event-id': last } : {};
       const asked = { path: '/approvals/events', query, headers, abortSignal, isRepeatable: false };
       const { response, body } = await transport.events(asked);
       for await (const event of eventsOf(body, read)) {
+        failures = 0;
         last = event.id ?? last;
-        delay = event.retry ?? delay;
+        delay = Math.max(event.retry ?? delay, shortestDelay);
         yield approvalEvent(event, response);
       }
       throw connectionFailed('The server ended the stream.');

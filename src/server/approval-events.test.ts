@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { newSchemaName, postgresUrl } from '../../test/support/postgres-schema.ts';
 import type { Store } from '../core/store.ts';
 import { InMemoryStore } from '../store/memory.ts';
@@ -161,9 +161,64 @@ describe('the events of approvals', () => {
     await asked.promise;
     lose.reject(new Error('lost'));
     expect(await end).toBeUndefined();
-    expect(lost.logged.map(({ level, message }) => `${level} ${message}`)).toContain(
-      'error the feed of approvals ended',
-    );
+    expect(lost.logged.filter(({ level }) => level === 'error')).toEqual([
+      {
+        level: 'error',
+        message: 'the feed of approvals ended',
+        facts: {
+          error: expect.stringMatching(/^CountersignError: The store did not answer.*\n +at /),
+          cause: 'lost',
+        },
+      },
+    ]);
+  });
+
+  test('are not looked for any more on behalf of one for whom canRead has failed', async () => {
+    const storage = new InMemoryStore();
+    const looks: PromiseWithResolvers<void>[] = [];
+    const looked = Promise.withResolvers<void>();
+    const feed: Store['feed'] = {
+      read: (query) => storage.feed.read(query),
+      changed() {
+        looks.push(Promise.withResolvers());
+        looked.resolve();
+        return looks.at(-1)?.promise ?? Promise.resolve();
+      },
+    };
+    const canRead = (): never => {
+      throw new Error('lost');
+    };
+    const auth = { authenticate: bearerTokens(people), canRead };
+    const desk = openDesk({ auth, registry: { storage: storeAround(storage, { feed }) } });
+    const { cursor } = await storage.feed.read({ limit: 1 });
+    await desk.hold('ada', 'delete a');
+    const ben = await listen(desk, 'ben', '', cursor);
+    expect(await ben.next()).toBeUndefined();
+    const rita = await listening(desk, 'rita');
+    const end = rita.next();
+    await looked.promise;
+    await rita.leave();
+    await end;
+    looks[0]?.resolve();
+    await new Promise(setImmediate); // Everything here is promises: they have come to rest.
+    expect(looks).toHaveLength(1);
+  });
+
+  test('end after a quarter of an hour, so that who comes back is asked again who they are', async () => {
+    const hour = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(hour.signal);
+    onTestFinished(() => timeout.mockRestore());
+    const desk = openDesk({ server: { limits: { streams: 1 } } });
+    const first = await listen(desk, 'ada');
+    const { id } = (await first.next()) ?? {};
+    const end = first.next();
+    expect(timeout.mock.calls).toEqual([[15 * 60 * 1000]]);
+    timeout.mockRestore();
+    hour.abort();
+    expect(await end).toBeUndefined();
+    await desk.hold('ada', 'delete a');
+    const again = await listen(desk, 'ada', '', id);
+    expect(await again.words(1)).toEqual(['opened delete']);
   });
 
   test('read no further than a slow listener has taken', async () => {

@@ -2,6 +2,7 @@
 import type { FeedEvent, FeedPage } from '../core/feed.ts';
 import { type Fields, id } from './field.ts';
 import type { Identity } from './identity.ts';
+import { logError } from './log.ts';
 import type { ServerParts } from './parts.ts';
 import type { EventSource } from './sse.ts';
 
@@ -12,6 +13,9 @@ export const eventsFields: Fields = {
   resourceId: id,
   lastEventId: id,
 };
+
+/** An identity is asked for when a feed is opened: this long it may be out of date, in milliseconds. */
+const longestLife = 15 * 60 * 1000;
 
 /**
  * Reads the first page before anything is answered, so that what is wrong with the request is told as an error.
@@ -28,26 +32,22 @@ export async function approvalEvents(
   // Who may see nothing is not told how much there is either: no run is of this resource, and no place is the feed's.
   const isBlind = scope === 'nothing';
   const asked = { ...filter, ...(isBlind ? { resourceId: '' } : scope) };
-  const pages = feed.pages(asked, isBlind ? undefined : lastEventId, ending.signal);
-  const first = await pages.next().catch((error: unknown) => {
-    ending.abort();
-    throw error;
-  });
+  const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(longestLife)]);
+  const pages = feed.pages(asked, isBlind ? undefined : lastEventId, signal);
+  const first = await pages.next();
   const isSeen = async (event: FeedEvent): Promise<boolean> =>
     !access.looksAtEach || (await access.mayRead(identity, event));
   const begin = first.done ? undefined : isBlind ? { ...first.value, cursor: '0' } : first.value;
   const texts = textsOf(begin, pages, isBlind || lastEventId === undefined, isSeen);
   return {
     async next() {
-      try {
-        const { value } = await texts.next();
-        return value ?? undefined;
-      } catch (error) {
+      const { value } = await texts.next().catch((error: unknown) => {
         // The client comes back with the id of what it had last.
-        logger.error({ error }, 'the feed of approvals ended');
-        ending.abort();
-        return undefined;
-      }
+        logError(logger, error, 'the feed of approvals ended');
+        return { value: undefined };
+      });
+      if (value === undefined) ending.abort();
+      return value ?? undefined;
     },
     cancel: () => ending.abort(),
   };

@@ -8,7 +8,7 @@ import { openAPIRouteHandler } from 'hono-openapi';
 import { type Countersign, registryInside } from '../agent/countersign.ts';
 import { refuseOption } from '../agent/refuse-option.ts';
 import { withinCaller } from '../agent/telemetry.ts';
-import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
+import { CountersignError, isCountersignError } from '../core/errors.ts';
 import { type Auth, accessBy } from './access.ts';
 import { agentRoutes, countedAs } from './agent-routes.ts';
 import { approvalRoutes } from './approval-routes.ts';
@@ -19,7 +19,7 @@ import { feedTail } from './feed-tail.ts';
 import { healthRoutes } from './health-routes.ts';
 import { checkedIdentity } from './identity.ts';
 import { limitsOf, places, rateLimit, type ServerLimits } from './limits.ts';
-import { loggerOf, logHeldTools, requestLog, type ServerLogger } from './log.ts';
+import { logError, loggerOf, logHeldTools, requestLog, type ServerLogger } from './log.ts';
 import { loopbackOnly, peerOf } from './loopback.ts';
 import type { Accept, ServerParts } from './parts.ts';
 import { problemResponse } from './problem.ts';
@@ -83,7 +83,7 @@ export function createServer(config: ServerConfig): CountersignServer {
     accept: acceptOf(config.accept),
     limits,
     streams: places(limits.streams),
-    feed: feedTail(worker.store.feed, (error) => logger.error({ error }, 'the feed of approvals ended')),
+    feed: feedTail(worker.store.feed, (error) => logError(logger, error, 'the feed of approvals ended')),
     logger,
     basePath,
   };
@@ -111,13 +111,7 @@ export function createServer(config: ServerConfig): CountersignServer {
   });
   app.onError((error, c) => {
     if (!isCountersignError(error) || error.status >= 500) {
-      const { cause } = error;
-      const facts = {
-        method: c.req.method,
-        error: error.stack,
-        ...(cause ? { cause: messageOf(cause) } : {}),
-      };
-      logger.error(facts, 'error');
+      logError(logger, error, 'error', { method: c.req.method });
     }
     return problemResponse(error);
   });

@@ -3,6 +3,7 @@
  * it; who has not, because they read slowly, is left to read from the store: nothing is kept for them here.
  */
 import type { FeedPage, FeedQuery, FeedStore } from '../core/feed.ts';
+import { isAskedFor } from '../store/feed.ts';
 
 export type FeedFilter = Omit<FeedQuery, 'after' | 'limit'>;
 
@@ -82,23 +83,30 @@ export function feedTail(feed: FeedStore, warn: (error: unknown) => void): FeedT
 
   return {
     async *pages(filter, after, signal) {
+      const leave = (): void => void listeners.delete(signal);
       listeners.add(signal);
-      signal.addEventListener('abort', () => listeners.delete(signal));
-      let place = after;
-      for (let isFirst = true; !signal.aborted && !isClosed; ) {
-        let known = moves;
-        let page = await feed.read({ ...filter, after: place, limit: pageSize });
-        for (;;) {
-          place = page.cursor;
-          if (isFirst || page.events.length > 0 || page.isReset) yield page;
-          isFirst = false;
-          if (!page.isComplete || moves !== known) break;
-          const move = await moved(signal);
-          if (move === undefined) return;
-          if (move.from !== place || move.page.isReset) break;
-          known = moves;
-          page = { ...move.page, events: move.page.events.filter((event) => isOf(filter, event)) };
+      // Who is gone while a page is unread does not come back to the end of this.
+      signal.addEventListener('abort', leave);
+      try {
+        let place = after;
+        for (let isFirst = true; !signal.aborted && !isClosed; ) {
+          let known = moves;
+          let page = await feed.read({ ...filter, after: place, limit: pageSize });
+          for (;;) {
+            place = page.cursor;
+            if (isFirst || page.events.length > 0 || page.isReset) yield page;
+            isFirst = false;
+            if (!page.isComplete || moves !== known) break;
+            const move = await moved(signal);
+            if (move === undefined) return;
+            if (move.from !== place || move.page.isReset) break;
+            known = moves;
+            page = { ...move.page, events: move.page.events.filter((event) => isAskedFor(event, filter)) };
+          }
         }
+      } finally {
+        signal.removeEventListener('abort', leave);
+        leave();
       }
     },
     close() {
@@ -106,10 +114,4 @@ export function feedTail(feed: FeedStore, warn: (error: unknown) => void): FeedT
       tell(undefined);
     },
   };
-}
-
-function isOf(filter: FeedFilter, event: FeedPage['events'][number]): boolean {
-  return (['agentId', 'toolName', 'threadId', 'resourceId'] as const).every(
-    (name) => filter[name] === undefined || filter[name] === event[name],
-  );
 }

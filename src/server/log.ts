@@ -4,6 +4,7 @@ import { routePath } from 'hono/route';
 import { pino } from 'pino';
 import type { Agent } from '../agent/agent.ts';
 import { subAgent } from '../agent/types.ts';
+import { messageOf } from '../core/errors.ts';
 import { heldBy, heldTools } from './agent-card.ts';
 import type { ServerEnv } from './env.ts';
 
@@ -19,6 +20,12 @@ const silent: ServerLogger = { info: () => {}, warn: () => {}, error: () => {} }
 /** @param given `false` for none; left out, JSON lines on standard output. */
 export function loggerOf(given: ServerLogger | false | undefined): ServerLogger {
   return given === false ? silent : (given ?? pino({ name: 'countersign' }));
+}
+
+/** Logs what went wrong, in a form that every logger writes out: text. */
+export function logError(logger: ServerLogger, error: unknown, message: string, facts: object = {}): void {
+  const { stack, cause } = error instanceof Error ? error : new Error(messageOf(error));
+  logger.error({ ...facts, error: stack, ...(cause ? { cause: messageOf(cause) } : {}) }, message);
 }
 
 export function requestLog(logger: ServerLogger): MiddlewareHandler<ServerEnv> {

@@ -130,7 +130,7 @@ function textOf(
 }
 
 /** Errors with their message and code, wherever they are: also in the chunks of a sub-agent. */
-export function withErrors(this: unknown, key: string, value: unknown): unknown {
+function withErrors(this: unknown, key: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[key];
   return original instanceof Error || isCountersignError(original) ? errorInChunk(original) : value;
 }

@@ -84,6 +84,13 @@ function invalidFeedOption(name: string, expected: string): CountersignError {
   });
 }
 
+/** Whether an event is one of those that a reader filters by. */
+export function isAskedFor(event: NewFeedEvent, filter: Omit<FeedQuery, 'after' | 'limit'>): boolean {
+  return (['agentId', 'toolName', 'threadId', 'resourceId'] as const).every(
+    (name) => filter[name] === undefined || filter[name] === event[name],
+  );
+}
+
 /** What is kept of a feed: the numbers of its first and its last event, 0 where there is none. */
 export interface FeedEnds {
   readonly oldest: number;

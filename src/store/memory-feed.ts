@@ -1,7 +1,7 @@
 /** The feed of a store in memory. Its cursors are good for this store alone: another one does not know its events. */
 import type { FeedEvent, FeedPage, FeedQuery, FeedStore } from '../core/feed.ts';
 import type { Batch } from '../core/store.ts';
-import { checkFeedQuery, feedEventsOf, feedPageOf, placeAt } from './feed.ts';
+import { checkFeedQuery, feedEventsOf, feedPageOf, isAskedFor, placeAt } from './feed.ts';
 import { countWhile } from './sorted-lists.ts';
 import { openWakes } from './wakes.ts';
 
@@ -43,7 +43,7 @@ export function memoryFeed(assertOpen: () => void): MemoryFeed {
       index++
     ) {
       const kept = list[index] as Kept;
-      if (isAskedFor(kept, query)) {
+      if (isAskedFor(kept.event, query)) {
         found.push({ cursor: String(kept.place), ...structuredClone(kept.event) });
       }
     }
@@ -95,10 +95,4 @@ export function memoryFeed(assertOpen: () => void): MemoryFeed {
       wakes.wake();
     },
   };
-}
-
-function isAskedFor({ event }: Kept, query: FeedQuery): boolean {
-  return (['agentId', 'toolName', 'threadId', 'resourceId'] as const).every(
-    (name) => query[name] === undefined || query[name] === event[name],
-  );
 }

@@ -1,10 +1,9 @@
 /** Owns the connections to PostgreSQL: its transactions, its migrations, and when a commit waits for the disk. */
-import type { FeedPage, FeedQuery } from '../core/feed.ts';
 import type { Batch, Written } from '../core/store.ts';
 import type { AsyncDatabase } from './async-store.ts';
 import { groupAsyncWrites } from './group-async.ts';
 import { type Changes, listenForChanges } from './postgres-changes.ts';
-import { numberEvents, numberedAtOnce, sharedRuns, unnumberedEvents } from './postgres-feed.ts';
+import { numberedFeed } from './postgres-feed.ts';
 import {
   listeningConnection,
   newPool,
@@ -15,10 +14,10 @@ import {
 } from './postgres-pool.ts';
 import { type PostgresQuery, type PostgresWrite, statements } from './postgres-query.ts';
 import { createThreadWrite, lockThreads, removeThreadWrite, saveWrite } from './postgres-threads.ts';
+import { begin, inTransaction, withConnection } from './postgres-transaction.ts';
 import { appendWrite, createWrite, removeWrite } from './postgres-writes.ts';
 import { refused, sweepEnded, versionAfter } from './sql.ts';
 import { postgresDialect } from './sql-dialects.ts';
-import { readFeed } from './sql-feed.ts';
 import { lateralLookup } from './sql-list.ts';
 import { migrate } from './sql-migrations.ts';
 import { threadFrom } from './sql-threads.ts';
@@ -46,12 +45,6 @@ const writesAtOnce = 100;
 /** A migration may build an index over many rows. */
 const migrationTimeout = 60 * 60 * 1000;
 
-/**
- * In milliseconds: how long a write waits for another one of the same run, and how long a process that stands still
- * may hold others up (only where the driver waits for each answer, as then it may stop between two statements).
- */
-const begin = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-  SET LOCAL lock_timeout = 10000; SET LOCAL idle_in_transaction_session_timeout = 5000`;
 const beginRelaxed = `${begin}; SET LOCAL synchronous_commit = off`;
 
 interface GroupedWrite extends PostgresWrite {
@@ -132,28 +125,7 @@ function connected(
     return statementOf({ sql, params: [channel, runIds] });
   }
 
-  const numbered = sharedRuns(async () => {
-    for (let count = numberedAtOnce; count === numberedAtOnce; ) {
-      count = await inTransaction(
-        pool,
-        async (connection) => {
-          const lock = { sql: 'SELECT pg_advisory_xact_lock(hashtextextended(?, 2))', params: [channel] };
-          await connection.query(statementOf(lock));
-          return (await connection.query(statementOf(numberEvents))).rows.length;
-        },
-        begin,
-      );
-    }
-  });
-
-  async function readNumbered(query: FeedQuery): Promise<FeedPage> {
-    const unnumbered = await withConnection(pool, (connection) =>
-      connection.query(statementOf(unnumberedEvents)),
-    );
-    if (unnumbered.rows.length > 0) await numbered();
-    return read(readFeed(query));
-  }
-
+  const feed = numberedFeed({ pool, channel, statementOf, read });
   const { add } = groupAsyncWrites({ transact, isOfOne: isOfStatement, limit: writesAtOnce });
 
   async function write(
@@ -189,10 +161,10 @@ function connected(
     async write(work, full) {
       await add({ queries: queriesOf(work()), decisive: 0, key: '', isFull: full });
     },
-    readFeed: readNumbered,
+    readFeed: feed.read,
     feedChanged: (milliseconds) => changes.wait(feedKey, milliseconds),
     async sweep(before, limit) {
-      await numbered();
+      await feed.number();
       return inTransaction(pool, (connection) => sweep(connection, before, limit));
     },
     changed: (runId, milliseconds) => changes.wait(runId, milliseconds),
@@ -231,38 +203,6 @@ async function migratePostgres(pool: PostgresPool, schemaName: string): Promise<
     if (rows.length === 0) await connection.query(query(`CREATE SCHEMA "${schemaName}"`));
     await drive(connection, migrate(postgresDialect), ({ sql, params }) => query(sql, params));
   });
-}
-
-async function inTransaction<Result>(
-  pool: PostgresPool,
-  work: (connection: PooledConnection) => Promise<Result>,
-  text = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE',
-): Promise<Result> {
-  return withConnection(pool, async (connection) => {
-    await connection.query({ text });
-    const result = await work(connection);
-    await connection.query({ text: 'COMMIT' });
-    return result;
-  });
-}
-
-/** A connection on which something failed is closed, and its transaction with it. */
-async function withConnection<Result>(
-  pool: PostgresPool,
-  work: (connection: PooledConnection) => Promise<Result>,
-): Promise<Result> {
-  const connection = await pool.connect();
-  const ignore = (): void => {};
-  connection.on('error', ignore);
-  let isFailed = true;
-  try {
-    const result = await work(connection);
-    isFailed = false;
-    return result;
-  } finally {
-    connection.off('error', ignore);
-    connection.release(isFailed);
-  }
 }
 
 async function drive<Result>(

@@ -3,14 +3,17 @@
  * commit, when a reader may be past it already (docs/decisions/0014). So a write adds its events without one, and
  * whoever reads gives numbers to those that are committed, one reader at a time.
  */
+import type { FeedPage, FeedQuery } from '../core/feed.ts';
 import type { Batch } from '../core/store.ts';
 import { feedEventsOf } from './feed.ts';
+import type { PostgresPool, PostgresStatement } from './postgres-pool.ts';
 import type { Part, PostgresQuery } from './postgres-query.ts';
-import { feedColumns, feedRow } from './sql-feed.ts';
-import type { Value } from './sql-work.ts';
+import { begin, inTransaction, withConnection } from './postgres-transaction.ts';
+import { feedColumns, feedRow, readFeed } from './sql-feed.ts';
+import type { Value, Work } from './sql-work.ts';
 
 /** Events that one transaction numbers. */
-export const numberedAtOnce = 1000;
+const numberedAtOnce = 1000;
 
 const columns = feedColumns.join(', ');
 
@@ -31,7 +34,7 @@ export function feedParts(batch: Batch): Part[] {
  * Moves events in the order in which their writes took their places, which for the events of one run is the order in
  * which they happened. Its snapshot must be younger than the lock.
  */
-export const numberEvents: PostgresQuery = {
+const numberEvents: PostgresQuery = {
   sql: `WITH moved AS (DELETE FROM countersign_feed_new
       WHERE seq IN (SELECT seq FROM countersign_feed_new ORDER BY seq LIMIT ?) RETURNING *)
     INSERT INTO countersign_feed (place, ${columns})
@@ -40,10 +43,53 @@ export const numberEvents: PostgresQuery = {
   params: [numberedAtOnce],
 };
 
-export const unnumberedEvents: PostgresQuery = {
+const unnumberedEvents: PostgresQuery = {
   sql: 'SELECT 1 AS one FROM countersign_feed_new LIMIT 1',
   params: [],
 };
+
+export interface NumberedFeed {
+  /** Gives numbers to everything that is committed. */
+  number(): Promise<void>;
+  read(query: FeedQuery): Promise<FeedPage>;
+}
+
+/** @param channel names the lock under which numbers are given. */
+export function numberedFeed({
+  pool,
+  channel,
+  statementOf,
+  read,
+}: {
+  readonly pool: PostgresPool;
+  readonly channel: string;
+  readonly statementOf: (query: PostgresQuery) => PostgresStatement;
+  readonly read: <Result>(work: Work<Result>) => Promise<Result>;
+}): NumberedFeed {
+  const number = sharedRuns(async () => {
+    for (let count = numberedAtOnce; count === numberedAtOnce; ) {
+      count = await inTransaction(
+        pool,
+        async (connection) => {
+          const lock = { sql: 'SELECT pg_advisory_xact_lock(hashtextextended(?, 2))', params: [channel] };
+          await connection.query(statementOf(lock));
+          return (await connection.query(statementOf(numberEvents))).rows.length;
+        },
+        begin,
+      );
+    }
+  });
+
+  async function readNumbered(query: FeedQuery): Promise<FeedPage> {
+    const unnumbered = await withConnection(pool, (connection) =>
+      connection.query(statementOf(unnumberedEvents)),
+    );
+    if (unnumbered.rows.length > 0) await number();
+    return read(readFeed(query));
+  }
+
+  return { number, read: readNumbered };
+}
 
 /**
  * Runs work that many ask for at once: each is given a run that begins after it asked, and those that ask while one
