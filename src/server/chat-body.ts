@@ -3,7 +3,7 @@
  * rest of the history is the store's to tell.
  */
 import type { UiMessageInput } from '../agent/ui-message-input.ts';
-import { type Stop, stopIn } from '../conversation/approval-id.ts';
+import { approvalIdOf, type Stop, stopIn } from '../conversation/approval-id.ts';
 import { isToolPart, type UiPart } from '../conversation/ui-parts.ts';
 import type { Json } from '../core/json.ts';
 import { questionsIn, type ShownCall, shownCalls } from './chat-shown.ts';
@@ -55,10 +55,9 @@ export function postedIn({ messages, messageId }: Readonly<Record<string, unknow
   const last = list.at(-1);
   const answered = named ?? list.findLast(({ role }) => role === 'assistant');
   const parts = answered?.parts ?? [];
-  const questions = questionsIn(parts);
   return {
     said: named === undefined && last?.role === 'user' ? saidIn(last) : undefined,
-    answers: parts.flatMap((part) => answerIn(part, questions)),
+    answers: answersIn(parts),
     calls: shownCalls(parts),
   };
 }
@@ -82,6 +81,17 @@ function saidIn({ id: messageId, parts }: PageMessage): UiMessageInput {
   });
   if (said.length === 0) throw invalid('body', ['messages.parts: must have a text or a file']);
   return { role: 'user', parts: said as never, ...(messageId === undefined ? {} : { id: messageId }) };
+}
+
+/** One for each stop: the first. */
+function answersIn(parts: readonly UiPart[]): Answer[] {
+  const questions = questionsIn(parts);
+  const answers = new Map<string, Answer>();
+  for (const answer of parts.flatMap((part) => answerIn(part, questions))) {
+    const stop = approvalIdOf(answer);
+    if (!answers.has(stop)) answers.set(stop, answer);
+  }
+  return [...answers.values()];
 }
 
 function answerIn(part: UiPart, questions: ReadonlyMap<string, string>): Answer[] {

@@ -109,7 +109,7 @@ export async function decideBefore(chat: Chat, { answers }: Posted): Promise<voi
     if (answers.length > 0) await decided(chat, answers);
   } catch (error) {
     // What cannot be decided keeps waiting, and must not keep the person from speaking.
-    if (!isCountersignError(error) || error.status >= 500) throw error;
+    if (!isCountersignError(error) || error.status >= 500 || error.code === 'invalid-request') throw error;
   }
 }
 
