@@ -5,6 +5,7 @@ import { type CountersignError, isCountersignError } from '../core/errors.ts';
 import { isWaiting } from '../core/state.ts';
 import type { AgentStream } from '../stream/output.ts';
 import type { Answer } from './chat-body.ts';
+import { invalid } from './field.ts';
 import { checkMayDecide, type FoundRun } from './found-run.ts';
 import { type Identity, personOf } from './identity.ts';
 import type { ServerParts } from './parts.ts';
@@ -17,7 +18,13 @@ export interface Decided {
   readonly refused: readonly { readonly toolCallId: string; readonly error: CountersignError }[];
 }
 
-/** Decides in order. An answer to what is decided already changes nothing. */
+/** More are not taken at once: each is a transaction. */
+const answersAtMost = 100;
+
+/**
+ * Decides in order. An answer to what is decided already changes nothing.
+ * @throws `invalid-request` where there are too many: nothing is decided then.
+ */
 export async function decideAnswers(
   parts: ServerParts,
   agent: Agent,
@@ -25,15 +32,15 @@ export async function decideAnswers(
   found: FoundRun,
   answers: readonly Answer[],
 ): Promise<Decided> {
+  const open = answers.filter((answer) => !isPast(found, answer));
+  if (open.length > answersAtMost) {
+    throw invalid('body', [`messages.parts: must answer at most ${answersAtMost} calls at once`]);
+  }
   let leg: AgentStream | undefined;
-  let count = 0;
+  // An output of the past is the history, no answer.
+  let count = answers.filter((answer) => answer.to === 'approval' && isPast(found, answer)).length;
   const refused: Decided['refused'][number][] = [];
-  for (const answer of answers) {
-    if (isPast(found, answer)) {
-      // An output of the past is the history, no answer.
-      if (answer.to === 'approval') count++;
-      continue;
-    }
+  for (const answer of open) {
     try {
       await checkMayDecide(parts, identity, found, answer.toolCallId);
       leg = await decide(agent, identity, answer);

@@ -100,6 +100,39 @@ describe('of what is posted', () => {
   });
 });
 
+test('a stop is answered once, by the first, and at most 100 are at once', async () => {
+  const desk = openDesk();
+  const page = await pageThatSaid(desk, 'delete a');
+  const { runId } = page.answer.metadata as { runId: string };
+  const { toolCallId } = page.call();
+  const bodyOf = (answers: readonly (readonly [number, boolean])[]) => ({
+    id: 't-1',
+    messages: [
+      {
+        role: 'assistant',
+        parts: answers.map(([stop, approved]) => ({
+          type: 'tool-delete',
+          state: 'approval-responded',
+          approval: { id: `${runId}::${toolCallId}::${stop}`, approved },
+        })),
+      },
+    ],
+  });
+  const many = Array.from({ length: 101 }, (_, index) => [index + 1, true] as const);
+  const said = { role: 'user', parts: [{ type: 'text', text: 'Hi' }] };
+  const tooMany = bodyOf(many);
+  for (const messages of [tooMany.messages, [...tooMany.messages, said]]) {
+    const { status, body } = await desk.post('ada', chatPath, { ...tooMany, messages });
+    expect([status, body.code, body.issues[0].field]).toEqual([400, 'invalid-request', 'messages.parts']);
+    expect(body.error).toContain('100');
+  }
+  expect(desk.done).toEqual([]);
+  const again = Array.from({ length: 200 }, (_, index) => [1, index > 0] as const);
+  await uiChunks(await post(desk, 'ada', bodyOf(again)));
+  expect(desk.done).toEqual([]);
+  expect((await stored(desk))[1].parts).toContainEqual(expect.objectContaining({ state: 'output-denied' }));
+});
+
 test('a message that comes twice at the same moment is answered once', async () => {
   const desk = openDesk();
   const said = {

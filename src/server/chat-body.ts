@@ -3,9 +3,10 @@
  * rest of the history is the store's to tell.
  */
 import type { UiMessageInput } from '../agent/ui-message-input.ts';
-import { type Stop, stopIn } from '../conversation/approval-id.ts';
+import { approvalIdOf, type Stop, stopIn } from '../conversation/approval-id.ts';
 import { isToolPart, type UiPart } from '../conversation/ui-parts.ts';
 import type { Json } from '../core/json.ts';
+import { questionsIn, type ShownCall, shownCalls } from './chat-shown.ts';
 import { anything, type Fields, id, invalid, isObject, oneOf, required } from './field.ts';
 import type { Accepted } from './parts.ts';
 import { startFields } from './start-options.ts';
@@ -35,7 +36,7 @@ export interface Posted {
   readonly said: UiMessageInput | undefined;
   readonly answers: readonly Answer[];
   /** The calls that the page shows. Nothing is decided by them. */
-  readonly calls: readonly string[];
+  readonly calls: ReadonlyMap<string, ShownCall>;
 }
 
 interface PageMessage {
@@ -56,8 +57,8 @@ export function postedIn({ messages, messageId }: Readonly<Record<string, unknow
   const parts = answered?.parts ?? [];
   return {
     said: named === undefined && last?.role === 'user' ? saidIn(last) : undefined,
-    answers: parts.flatMap((part) => answerIn(part, parts)),
-    calls: parts.filter(isToolPart).map(({ toolCallId }) => String(toolCallId)),
+    answers: answersIn(parts),
+    calls: shownCalls(parts),
   };
 }
 
@@ -82,16 +83,25 @@ function saidIn({ id: messageId, parts }: PageMessage): UiMessageInput {
   return { role: 'user', parts: said as never, ...(messageId === undefined ? {} : { id: messageId }) };
 }
 
-function answerIn(part: UiPart, parts: readonly UiPart[]): Answer[] {
+/** One for each stop: the first. */
+function answersIn(parts: readonly UiPart[]): Answer[] {
+  const questions = questionsIn(parts);
+  const answers = new Map<string, Answer>();
+  for (const answer of parts.flatMap((part) => answerIn(part, questions))) {
+    const stop = approvalIdOf(answer);
+    if (!answers.has(stop)) answers.set(stop, answer);
+  }
+  return [...answers.values()];
+}
+
+function answerIn(part: UiPart, questions: ReadonlyMap<string, string>): Answer[] {
   if (!isToolPart(part)) return [];
   const { state, toolCallId, output, errorText } = part;
   if (state === 'approval-responded') return approvalIn(part);
   if (state !== 'output-available' && state !== 'output-error') return [];
   // A call that asks is answered with its output, at the stop that the question stands beside it for.
-  const asked = parts.findLast(({ type, id }) => type === 'data-tool-call-suspended' && id === toolCallId);
-  const { runId, stop } = isObject(asked?.data) ? asked.data : {};
-  const at = stopOf(`${runId}::${toolCallId}::${stop}`);
-  if (asked === undefined || at === undefined) return [];
+  const at = stopOf(questions.get(String(toolCallId)));
+  if (at === undefined) return [];
   if (state === 'output-available') return [{ ...at, to: 'output', verdict: 'resume', data: output ?? null }];
   const reason = typeof errorText === 'string' ? { reason: errorText } : {};
   return [{ ...at, to: 'output', verdict: 'decline', ...reason }];

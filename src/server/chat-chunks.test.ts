@@ -10,7 +10,8 @@ import { CountersignError } from '../core/errors.ts';
 import type { Chunk, PayloadOf } from '../stream/chunk.ts';
 import { chunk } from '../stream/render.ts';
 import { type ScriptedStep, scriptedModel } from '../testing/scripted-model.ts';
-import { fromChunk, fromMessage, nothingKnown, startChunk, type UiChunk } from './chat-chunks.ts';
+import { fromChunk, fromMessage, type Known, nothingKnown, startChunk, type UiChunk } from './chat-chunks.ts';
+import type { ShownCall } from './chat-shown.ts';
 
 const runId = 'run-1';
 const call = { toolCallId: 'c1', toolName: 'refund', args: { order: '1' } };
@@ -59,7 +60,6 @@ const cases: Case[] = [
     'tool-call-suspended',
     { ...asked, suspendPayload: { question: 'Which?' } },
     [
-      { type: 'tool-input-available', toolCallId: 'c1', toolName: 'refund', input: { order: '1' } },
       {
         type: 'data-tool-call-suspended',
         id: 'c1',
@@ -105,9 +105,24 @@ const cases: Case[] = [
 ];
 
 test.each(cases)('%s: %j', async (type, payload, expected) => {
-  const told = fromChunk(chunk(runId, type, payload as never), { steps: 0, calls: new Set(['c1']) });
+  const told = fromChunk(chunk(runId, type, payload as never), {
+    steps: 0,
+    calls: new Map([['c1', { isOpen: true }]]),
+  });
   expect(told).toEqual(expected);
   await expectValid(told);
+});
+
+test('a call that asks is shown again where the page has answered it, and each stop is told once', () => {
+  const known: Known = { steps: 0, calls: new Map([['c1', { isOpen: false }]]) };
+  const payload = { ...asked, suspendPayload: null };
+  const types = (type: 'tool-call-suspended' | 'tool-call-approval', stop: number) =>
+    fromChunk(chunk(runId, type, { ...payload, stop } as never), known).map((one) => one.type);
+  expect(types('tool-call-approval', 1)).toEqual(['tool-approval-request']);
+  expect(types('tool-call-approval', 1)).toEqual([]);
+  expect(types('tool-call-suspended', 2)).toEqual(['tool-input-available', 'data-tool-call-suspended']);
+  expect(types('tool-call-suspended', 2)).toEqual([]);
+  expect(types('tool-call-suspended', 3)).toEqual(['data-tool-call-suspended']);
 });
 
 test('a call is shown before anything of it, once; a delegation when something comes of it', () => {
@@ -249,7 +264,7 @@ describe('a page that is told a run and one that loads it show the same', () => 
         message: messages.at(-1) as UIMessage,
       };
     };
-    const seen = new Set<string>();
+    const seen: Known['calls'] = new Map();
     const told = async (stream: { fullStream: AsyncIterable<Chunk> }) => {
       const chunks: UiChunk[] = [];
       const known = { steps: 0, calls: seen };
@@ -281,7 +296,7 @@ describe('a page that is told a run and one that loads it show the same', () => 
   });
 });
 
-test('of the steps that a page has only the calls of the last are told, and of those that wait only these', () => {
+test('of the steps that a page has only the calls of the last are told, and what waits where it does not show it', () => {
   const part = (toolCallId: string, more: object): UiPart => ({
     type: 'tool-x',
     toolCallId,
@@ -296,23 +311,37 @@ test('of the steps that a page has only the calls of the last are told, and of t
     { type: 'text', text: 'known' },
     part('b', { state: 'approval-requested', approval }),
     part('c', { state: 'input-available' }),
-    { type: 'data-tool-call-suspended', id: 'c', data: {} },
+    { type: 'data-tool-call-suspended', id: 'c', data: { runId: 'r', stop: 2 } },
     part('d', { state: 'output-denied', approval: { ...approval, approved: false } }),
     part('e', { state: 'output-error', errorText: 'No.' }),
     { type: 'step-start' },
     { type: 'text', text: 'new' },
   ];
-  const known = () => ({ steps: 2, calls: new Set(['a', 'b', 'c', 'd']) });
-  const types = (chunks: readonly UiChunk[]) =>
-    chunks.map(({ type, toolCallId = '' }) => `${type} ${toolCallId}`);
-  const rest = ['start-step ', 'text-start ', 'text-delta ', 'text-end '];
-  const settled = ['tool-output-denied d', 'tool-input-available e', 'tool-output-error e'];
-  expect(types(fromMessage(parts, known()))).toEqual([...settled, ...rest]);
-  expect(types(fromMessage(parts, known(), new Set(['b', 'c'])))).toEqual([
-    'tool-approval-request b',
-    'tool-input-available c',
-    'data-tool-call-suspended ',
-    ...settled,
-    ...rest,
-  ]);
+  const types = (b: ShownCall, c: ShownCall) => {
+    const [a, d] = [{ isOpen: false }, { isOpen: false }];
+    const known = { steps: 2, calls: new Map(Object.entries({ a, b, c, d })) };
+    const told = fromMessage(parts, known).map(({ type, toolCallId = '' }) => `${type} ${toolCallId}`);
+    expect(told.splice(-7)).toEqual([
+      'tool-output-denied d',
+      'tool-input-available e',
+      'tool-output-error e',
+      'start-step ',
+      'text-start ',
+      'text-delta ',
+      'text-end ',
+    ]);
+    return told;
+  };
+  const approvalOf = 'tool-approval-request b';
+  const questionOf = ['tool-input-available c', 'data-tool-call-suspended '];
+  const [shownB, shownC] = [
+    { isOpen: false, stop: 'r::b::1' },
+    { isOpen: true, stop: 'r::c::2' },
+  ];
+  expect(types(shownB, shownC)).toEqual([]);
+  expect(types({ isOpen: false }, { isOpen: false })).toEqual([approvalOf, ...questionOf]);
+  expect(types(shownB, { isOpen: false, stop: 'r::c::1' })).toEqual(questionOf);
+  // What the page shows to be open is not told again: it would carry it out twice.
+  expect(types(shownB, { isOpen: true, stop: 'r::c::1' })).toEqual(questionOf.slice(1));
+  expect(types({ isOpen: true, stop: 'r::b::0' }, shownC)).toEqual([approvalOf]);
 });

@@ -16,6 +16,7 @@ import {
 } from '../conversation/ui-parts.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { CallPayload, Chunk, FinishReason } from '../stream/chunk.ts';
+import { type ShownCall, shownCalls } from './chat-shown.ts';
 import { problemOf } from './problem.ts';
 
 /** A chunk of the AI SDK's UI message stream. */
@@ -28,11 +29,11 @@ export interface UiChunk {
 export interface Known {
   /** It has so many steps from the first. Of these only the calls of the last one can change. */
   steps: number;
-  readonly calls: Set<string>;
+  readonly calls: Map<string, ShownCall>;
 }
 
 export function nothingKnown(): Known {
-  return { steps: 0, calls: new Set() };
+  return { steps: 0, calls: new Map() };
 }
 
 export function startChunk(messageId: string, runId: string): UiChunk {
@@ -94,7 +95,7 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
           delegatedPart({ type: `tool-${toolName}`, toolCallId, state: 'input-available', input: args }),
         ];
       }
-      known.calls.add(toolCallId);
+      known.calls.set(toolCallId, { isOpen: true });
       return [
         {
           ...inputChunk(chunk.payload),
@@ -106,18 +107,24 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
     case 'tool-call-approval': {
       const { toolCallId, stop, fingerprint } = chunk.payload;
       const approvalId = approvalIdOf({ runId, toolCallId, stop });
+      if (known.calls.get(toolCallId)?.stop === approvalId) return [];
+      const before = unshown(chunk.payload, known);
+      known.calls.set(toolCallId, { isOpen: false, stop: approvalId });
       return [
-        ...unshown(chunk.payload, known),
+        ...before,
         { type: 'tool-approval-request', approvalId, toolCallId, approvalDescriptor: { fingerprint, stop } },
       ];
     }
     case 'tool-call-suspended': {
       const { toolCallId, toolName, stop, suspendPayload, resumeSchema } = chunk.payload;
       const schema: JsonObject = resumeSchema ? { resumeSchema: JSON.parse(resumeSchema) } : {};
-      known.calls.add(toolCallId);
-      // A page that has answered it before shows it as answered.
+      const asked = approvalIdOf({ runId, toolCallId, stop });
+      const shown = known.calls.get(toolCallId);
+      if (shown?.stop === asked) return [];
+      known.calls.set(toolCallId, { isOpen: true, stop: asked });
       return [
-        inputChunk(chunk.payload),
+        // To tell an open call again would have the page carry it out again.
+        ...(shown?.isOpen ? [] : [inputChunk(chunk.payload)]),
         suspendedPart({ runId, toolCallId, toolName, stop, suspendPayload, ...schema }),
       ];
     }
@@ -166,7 +173,7 @@ export function fromChunk(chunk: Chunk, known: Known): UiChunk[] {
 /** A call of which a page has heard nothing yet. */
 function unshown(call: CallPayload, { calls }: Known): UiChunk[] {
   if (calls.has(call.toolCallId)) return [];
-  calls.add(call.toolCallId);
+  calls.set(call.toolCallId, { isOpen: true });
   return [inputChunk(call)];
 }
 
@@ -175,40 +182,43 @@ function inputChunk({ toolCallId, toolName, args, path }: CallPayload): UiChunk 
   return { type: 'tool-input-available', toolCallId, toolName, input: args, ...below };
 }
 
-/**
- * What a page that has some of a message is told of the rest.
- * @param again calls that it shows as answered, and that still wait.
- */
-export function fromMessage(
-  parts: readonly UiPart[],
-  known: Known,
-  again: ReadonlySet<string> = new Set(),
-): UiChunk[] {
+/** What a page that has some of a message is told of the rest, and of what waits at stops that it does not show. */
+export function fromMessage(parts: readonly UiPart[], known: Known): UiChunk[] {
   const chunks: UiChunk[] = [];
+  const calls = shownCalls(parts);
+  const isUntold = (id: string): boolean => {
+    const stop = calls.get(id)?.stop;
+    return stop !== undefined && stop !== known.calls.get(id)?.stop;
+  };
+  const waiting = new Set([...calls.keys()].filter(isUntold));
   let step = 0;
   for (const [index, part] of parts.entries()) {
     if (part.type === 'step-start') step++;
     if (step < known.steps) continue;
     const isNew = step > known.steps;
-    if (isToolPart(part)) chunks.push(...fromCall(part, known, again));
-    else if (isNew || isAsked(part, again)) chunks.push(...fromParts([part], `${index}`));
+    if (isToolPart(part)) {
+      const id = String(part.toolCallId);
+      chunks.push(...fromCall(part, known.calls.get(id), waiting.has(id)));
+      known.calls.set(id, calls.get(id) as ShownCall);
+    } else if (isNew || isAsked(part, waiting)) chunks.push(...fromParts([part], `${index}`));
   }
   known.steps = Math.max(known.steps, step);
   return chunks;
 }
 
-function isAsked({ type, id }: UiPart, again: ReadonlySet<string>): boolean {
-  return type === 'data-tool-call-suspended' && again.has(String(id));
+function isAsked({ type, id }: UiPart, waiting: ReadonlySet<string>): boolean {
+  return type === 'data-tool-call-suspended' && waiting.has(String(id));
 }
 
-function fromCall(part: UiPart, { calls }: Known, again: ReadonlySet<string>): UiChunk[] {
+/**
+ * @param shown what the page shows of it.
+ * @param waits at a stop that the page does not show.
+ */
+function fromCall(part: UiPart, shown: ShownCall | undefined, waits: boolean): UiChunk[] {
   const { toolCallId, state, approval, output, errorText } = part;
-  const id = String(toolCallId);
-  const isNew = !calls.has(id);
-  calls.add(id);
   const { input, providerExecuted, callProviderMetadata, toolMetadata } = part;
   const executed = providerExecuted ? { providerExecuted } : {};
-  const shown = {
+  const whole = {
     type: 'tool-input-available',
     toolCallId,
     toolName: toolNameOf(part),
@@ -217,8 +227,9 @@ function fromCall(part: UiPart, { calls }: Known, again: ReadonlySet<string>): U
     ...(callProviderMetadata ? { providerMetadata: callProviderMetadata } : {}),
     ...(toolMetadata ? { toolMetadata } : {}),
   };
-  const chunks: UiChunk[] = isNew || (again.has(id) && state === 'input-available') ? [shown] : [];
-  if (isObject(approval) && (isNew || (again.has(id) && state === 'approval-requested'))) {
+  const isNew = shown === undefined;
+  const chunks: UiChunk[] = isNew || (waits && state === 'input-available' && !shown.isOpen) ? [whole] : [];
+  if (isObject(approval) && (isNew || (waits && state === 'approval-requested'))) {
     const { id: approvalId, descriptor } = approval;
     const given = descriptor === undefined ? {} : { approvalDescriptor: descriptor };
     chunks.push({ type: 'tool-approval-request', approvalId, toolCallId, ...given });

@@ -109,7 +109,7 @@ export async function decideBefore(chat: Chat, { answers }: Posted): Promise<voi
     if (answers.length > 0) await decided(chat, answers);
   } catch (error) {
     // What cannot be decided keeps waiting, and must not keep the person from speaking.
-    if (!isCountersignError(error) || error.status >= 500) throw error;
+    if (!isCountersignError(error) || error.status >= 500 || error.code === 'invalid-request') throw error;
   }
 }
 
@@ -119,20 +119,21 @@ export async function answer(chat: Chat, { answers, calls }: Posted): Promise<To
   const { own, runId, leg, count, refused } = await decided(chat, answers);
   const now = await findRun(parts, identity, runId, agent.id);
   const message = await messageOf(parts, now);
-  const waiting = new Set(refused.map(({ toolCallId }) => toolCallId));
-  const isShown = message.parts.some(({ toolCallId }) => waiting.has(String(toolCallId)));
+  const isShown = refused.some((one) =>
+    message.parts.some(({ toolCallId }) => toolCallId === one.toolCallId),
+  );
   if (count === 0 && !isShown) throw refused[0]?.error ?? nothingWaits(chat);
   const ids = new Set(own.map(({ toolCallId }) => toolCallId));
-  const known: Known = { steps: lastStepWith(ids, message.parts), calls: new Set(calls) };
+  const known: Known = { steps: lastStepWith(ids, message.parts), calls: new Map(calls) };
   const errors = refused.map(({ error }) => errorChunk(error)).slice(0, 1);
   if (leg === undefined) {
-    const told = fromMessage(upToStep(known.steps, message.parts), known, waiting);
+    const told = fromMessage(upToStep(known.steps, message.parts), known);
     return reply(runId, message.id, told, followed(parts, agent, now, known), errors);
   }
   // What follows the step is the leg's to tell.
   const before = upToStep(known.steps, message.parts);
   chat.live.add(agent.id, chat.threadId, { stream: leg, before });
-  const told = fromMessage(before, known, waiting);
+  const told = fromMessage(before, known);
   return reply(runId, message.id, told, legOf(chat, leg, known), errors);
 }
 
