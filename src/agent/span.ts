@@ -54,7 +54,8 @@ const untold: TracedSpan = {
   end() {},
 };
 
-function quietly<T>(work: () => T, otherwise: T): T {
+/** What an SDK throws changes nothing. */
+export function quietly<T>(work: () => T, otherwise: T): T {
   try {
     return work();
   } catch {

@@ -11,7 +11,7 @@ import type { ToolContext } from '../core/tool.ts';
 import { checkKeys } from './known-keys.ts';
 import type { OpenTelemetry, TelemetryOptions } from './opentelemetry.ts';
 import { refuseOption } from './refuse-option.ts';
-import { type Facts, spanAfter, spanHere, type TracedSpan } from './span.ts';
+import { type Facts, quietly, spanAfter, spanHere, type TracedSpan } from './span.ts';
 import type { AgentCore } from './types.ts';
 
 /** @throws `invalid-option`. */
@@ -186,9 +186,11 @@ export function withinCaller<T>(
   headers: Headers,
   work: () => T,
 ): T {
-  const here = context.active();
-  if (trace.getSpanContext(here)) return work();
-  return context.with(propagation.extract(here, headers, headerReader), work);
+  const caller = quietly(() => {
+    const here = context.active();
+    return trace.getSpanContext(here) ? undefined : propagation.extract(here, headers, headerReader);
+  }, undefined);
+  return caller === undefined ? work() : context.with(caller, work);
 }
 
 const headerReader = {

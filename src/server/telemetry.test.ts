@@ -81,6 +81,23 @@ test('a span of the app that ours is in goes before the header', async () => {
   expect(traces.tree()).toBe('GET /(invoke_agent The desk(chat scripted))');
 });
 
+test('a header that cannot be read is none', async () => {
+  const { propagation, ...api } = telemetry.opentelemetry;
+  const broken = {
+    ...api,
+    propagation: {
+      ...propagation,
+      extract: () => {
+        throw new Error('broken');
+      },
+    },
+  };
+  const registry = { telemetry: { opentelemetry: broken } };
+  const asked = { traceparent: `00-${traceId}-${spanId}-01` };
+  const { answer } = post({ registry }, '/api/agents/desk/generate', { messages: 'Hi' }, asked);
+  expect((await answer).status).toBe(200);
+});
+
 test('where nobody is told, the header means nothing', async () => {
   const { desk, answer } = post({}, '/api/agents/desk/generate', { messages: 'Hi' }, { traceparent: 'x' });
   expect((await answer).status).toBe(200);
