@@ -19,7 +19,7 @@ import {
   type UiChunk,
 } from './chat-chunks.ts';
 import type { LiveAnswer, LiveAnswers } from './chat-live.ts';
-import { followed, fromLeg, messageOf, reply } from './chat-reply.ts';
+import { followed, fromLeg, lookedAt, messageOf, reply } from './chat-reply.ts';
 import { checkMayMove, type FoundRun, findRun } from './found-run.ts';
 import { type Identity, personOf } from './identity.ts';
 import type { ServerParts } from './parts.ts';
@@ -99,9 +99,6 @@ function failed({ agent, threadId }: Chat): CountersignError {
     todo: 'Send a new message: done again, the answer would run its tools again.',
   });
 }
-
-/** The newest messages of a thread in which one is looked for that is sent again. */
-const lookedAt = 40;
 
 /** Decides what the page's person answered before they went on to say something. */
 export async function decideBefore(chat: Chat, { answers }: Posted): Promise<void> {
