@@ -184,6 +184,21 @@ describe('a page that comes back', () => {
   );
 });
 
+test('an answer that is being written is not told to whose the thread is since', async () => {
+  const storage = new InMemoryStore();
+  const { desk, asked, answer } = slowDesk(look, { registry: { storage } });
+  const saying = openPage(desk, 'ada', 't-1', ofDesk).chat.sendMessage({ text: 'Go.' });
+  await asked;
+  await storage.threads.remove('t-1');
+  await storage.threads.create({ threadId: 't-1', resourceId: 'ben', createdAt: 1, updatedAt: 1 });
+  const back = openPage(desk, 'ben', 't-1', ofDesk);
+  const looking = back.chat.resumeStream();
+  await back.answering();
+  answer();
+  await Promise.all([looking, saying]);
+  expect(back.sent).toMatchObject([{ status: 204, text: '' }]);
+});
+
 test.each([
   ['of those before it none is read', -1],
   ['however much was said since', 1],
