@@ -84,6 +84,25 @@ test('a call that the page shows as held was approved elsewhere, and asks when a
   expect(done).toEqual(['b']);
 });
 
+test('what somebody else approves while the stream is open asks in it', async () => {
+  const done: string[] = [];
+  const gate = Promise.withResolvers<string>();
+  const wait = createTool({ id: 'wait', inputSchema: z.object({}), execute: () => gate.promise });
+  const model = scriptedModel([{ calls: [...seat('a').calls, { toolName: 'wait' }] }, 'Done.']);
+  const desk = openDesk({ agent: { memory: new Memory(), model, tools: { seat: seats(done), wait } } });
+  const page = openPage(desk, 'ada', 't-1', ofDesk);
+  const saying = page.chat.sendMessage({ text: 'Go.' });
+  await page.shows(() => page.answer && page.call('seat')?.state === 'approval-requested');
+  const [{ runId, toolCallId, stop }] = (await desk.get('rita', '/api/approvals')).body.approvals;
+  await desk.post('rita', `/api/approvals/${runId}/${toolCallId}/approve`, { stop });
+  gate.resolve('waited');
+  await saying;
+  expect(page.call('seat').state).toBe('input-available');
+  expect(question(page)).toMatchObject({ data: { stop: 2 } });
+  await answer(page, toolCallId);
+  expect(page.texts()).toEqual(['Done.']);
+});
+
 test('a call of a sub-agent, of which the page has not heard, asks in the step that it shows', async () => {
   const { tools } = openDesk();
   const below = new Agent({

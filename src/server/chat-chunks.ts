@@ -198,8 +198,10 @@ export function fromMessage(parts: readonly UiPart[], known: Known): UiChunk[] {
     const isNew = step > known.steps;
     if (isToolPart(part)) {
       const id = String(part.toolCallId);
-      chunks.push(...fromCall(part, known.calls.get(id), waiting.has(id)));
-      known.calls.set(id, calls.get(id) as ShownCall);
+      const shown = known.calls.get(id);
+      chunks.push(...fromCall(part, shown, waiting.has(id)));
+      // Of a call that runs by now the page is told nothing: it shows what it showed.
+      if (!shown || waiting.has(id)) known.calls.set(id, calls.get(id) as ShownCall);
     } else if (isNew || isAsked(part, waiting)) chunks.push(...fromParts([part], `${index}`));
   }
   known.steps = Math.max(known.steps, step);

@@ -13,10 +13,17 @@ export interface LiveAnswer {
   readonly saidId?: string | undefined;
 }
 
+/** Where an answer is said. A thread can be deleted, and made anew by somebody else. */
+export interface LivePlace {
+  readonly agentId: string;
+  readonly threadId?: string | undefined;
+  readonly resourceId?: string | undefined;
+}
+
 export interface LiveAnswers {
-  add(agentId: string, threadId: string, answer: LiveAnswer): void;
+  add(place: LivePlace, answer: LiveAnswer): void;
   /** The newest. */
-  of(agentId: string, threadId: string): LiveAnswer | undefined;
+  of(place: LivePlace): LiveAnswer | undefined;
   /** Does one thing after the other where they are about the same. */
   inOrder<T>(ids: readonly (string | undefined)[], work: () => Promise<T>): Promise<T>;
 }
@@ -25,15 +32,17 @@ export function liveAnswers(): LiveAnswers {
   const live = new Map<string, LiveAnswer>();
   const underWay = new Map<string, Promise<unknown>>();
   const keyOf = (...ids: readonly (string | undefined)[]): string => JSON.stringify(ids);
+  const placeOf = ({ agentId, threadId, resourceId }: LivePlace): string =>
+    keyOf(agentId, threadId, resourceId);
   return {
-    add(agentId, threadId, answer) {
-      const key = keyOf(agentId, threadId);
+    add(place, answer) {
+      const key = placeOf(place);
       live.set(key, answer);
       void answer.stream.consumeStream().then(() => {
         if (live.get(key) === answer) live.delete(key);
       });
     },
-    of: (agentId, threadId) => live.get(keyOf(agentId, threadId)),
+    of: (place) => live.get(placeOf(place)),
     inOrder(ids, work) {
       const key = keyOf(...ids);
       const done = (underWay.get(key) ?? Promise.resolve()).then(work, work);

@@ -3,7 +3,7 @@ import type { Agent } from '../agent/agent.ts';
 import { observeOpenRun } from '../agent/observe.ts';
 import { subAgent } from '../agent/types.ts';
 import { answerParts } from '../conversation/run-view.ts';
-import { spokenInThread } from '../conversation/thread.ts';
+import { type Range, spokenInThread } from '../conversation/thread.ts';
 import type { UiPart } from '../conversation/ui-parts.ts';
 import type { Chunk } from '../stream/chunk.ts';
 import {
@@ -26,13 +26,23 @@ export interface Message {
   readonly parts: readonly UiPart[];
 }
 
-export async function messageOf(parts: ServerParts, { facts, run, ended }: FoundRun): Promise<Message> {
+/** The newest messages of a thread in which one is looked for first. */
+export const lookedAt = 40;
+
+export async function messageOf(parts: ServerParts, found: FoundRun): Promise<Message> {
+  const { facts, run, ended } = found;
   if (run) return { id: run.started.messageId, parts: answerParts(run) };
-  const { places } = await threadsOf(parts, facts.agentId);
-  const spoken = facts.threadId === undefined ? [] : await spokenInThread(places, facts.threadId, {}, []);
-  const own = spoken.find(({ runId, message }) => runId === facts.runId && message.role === 'assistant');
+  const own =
+    (await storedAnswer(parts, found, { last: lookedAt })) ?? (await storedAnswer(parts, found, {}));
   const id = own?.message.id ?? ended?.outcome.messageId ?? facts.runId;
   return { id, parts: (own?.message.parts ?? []) as unknown as UiPart[] };
+}
+
+async function storedAnswer(parts: ServerParts, { facts }: FoundRun, range: Range) {
+  if (facts.threadId === undefined) return undefined;
+  const { places } = await threadsOf(parts, facts.agentId);
+  const spoken = await spokenInThread(places, facts.threadId, range, []);
+  return spoken.find(({ runId, message }) => runId === facts.runId && message.role === 'assistant');
 }
 
 /** What of a run a page is told that knows some of it: what it says by now, and what it goes on with. */

@@ -184,6 +184,49 @@ describe('a page that comes back', () => {
   );
 });
 
+test('an answer that is being written is not told to whose the thread is since', async () => {
+  const storage = new InMemoryStore();
+  const { desk, asked, answer } = slowDesk(look, { registry: { storage } });
+  const saying = openPage(desk, 'ada', 't-1', ofDesk).chat.sendMessage({ text: 'Go.' });
+  await asked;
+  await storage.threads.remove('t-1');
+  await storage.threads.create({ threadId: 't-1', resourceId: 'ben', createdAt: 1, updatedAt: 1 });
+  const back = openPage(desk, 'ben', 't-1', ofDesk);
+  const looking = back.chat.resumeStream();
+  await back.answering();
+  answer();
+  await Promise.all([looking, saying]);
+  expect(back.sent).toMatchObject([{ status: 204, text: '' }]);
+});
+
+test.each([
+  ['of those before it none is read', -1],
+  ['however much was said since', 1],
+])('a page that comes after the end of the run is told how it ended: %s', async (_, age) => {
+  const storage = new InMemoryStore();
+  const desk = openDesk({ registry: { storage } });
+  const page = await pageThatSaid(desk, 'delete a');
+  const late = openPage(desk, 'ada', 't-1', { messages: page.chat.messages });
+  await page.during(() => answering(page));
+  const others = Array.from({ length: 100 }, (_, index) => ({
+    ...{ threadId: 't-1', runId: 'r', index, at: age < 0 ? 0 : Date.now() + 1 },
+    messageId: `m-${index}`,
+    data: JSON.stringify({ id: `m-${index}`, role: 'user', parts: [{ type: 'text', text: 'Hi' }] }),
+  }));
+  await storage.threads.save('t-1', others, Date.now());
+  const { messages } = storage.threads;
+  const read: number[] = [];
+  storage.threads.messages = async (query) => {
+    const rows = await messages(query);
+    read.push(rows.length);
+    return rows;
+  };
+  await late.during(() => answering(late));
+  expect(late.call()).toMatchObject({ state: 'output-available', output: { did: 'a' } });
+  expect(late.texts()).toEqual(['Let me. ', 'Done.']);
+  if (age < 0) expect(Math.max(...read)).toBe(40);
+});
+
 test('a page whose stream is open is told on when somebody else decides', async () => {
   const { tools, model, done } = openDesk();
   const gate = Promise.withResolvers<void>();

@@ -1,7 +1,12 @@
 /** What each request of a chat page begins: a run, decisions, another try, or a look at what goes on. */
 import type { Agent } from '../agent/agent.ts';
 import type { UiMessageInput } from '../agent/ui-message-input.ts';
-import { openRunsOf, spokenInThread } from '../conversation/thread.ts';
+import {
+  type ConversationIds,
+  openRunsOf,
+  spokenInThread,
+  type ThreadPlaces,
+} from '../conversation/thread.ts';
 import type { UiPart } from '../conversation/ui-parts.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
 import { endedError } from '../core/log-errors.ts';
@@ -18,8 +23,8 @@ import {
   nothingKnown,
   type UiChunk,
 } from './chat-chunks.ts';
-import type { LiveAnswer, LiveAnswers } from './chat-live.ts';
-import { followed, fromLeg, messageOf, reply } from './chat-reply.ts';
+import type { LiveAnswer, LiveAnswers, LivePlace } from './chat-live.ts';
+import { followed, fromLeg, lookedAt, messageOf, reply } from './chat-reply.ts';
 import { checkMayMove, type FoundRun, findRun } from './found-run.ts';
 import { type Identity, personOf } from './identity.ts';
 import type { ServerParts } from './parts.ts';
@@ -62,8 +67,10 @@ async function begin(chat: Chat, said: UiMessageInput, body: Body): Promise<Told
   const { parts, agent, identity, threadId } = chat;
   const given = body.memory as { resource?: string } | undefined;
   const memory = { ...given, thread: threadId };
-  const stream = await agent.stream(said, startOptions(parts, agent, identity, { ...body, memory }));
-  return toldLive(chat, { stream, before: [], saidId: said.id });
+  const options = startOptions(parts, agent, identity, { ...body, memory });
+  const stream = await agent.stream(said, options);
+  const place = { agentId: agent.id, threadId, resourceId: options.memory?.resource };
+  return toldLive(chat, place, { stream, before: [], saidId: said.id });
 }
 
 /** The answer to a message that the thread has already; undefined where nothing came of it. */
@@ -71,7 +78,7 @@ async function answerTo(chat: Chat, { id: saidId }: UiMessageInput): Promise<Tol
   const { parts, agent, identity, threadId } = chat;
   const thread = saidId === undefined ? undefined : await threadOf(chat);
   if (thread === undefined) return undefined;
-  const live = chat.live.of(agent.id, threadId);
+  const live = chat.live.of({ agentId: agent.id, ...thread.ids });
   if (live && live.saidId === saidId) return toldAgain(chat, live);
   const open = await openRunsOf(thread.places, thread.ids);
   const going = open.findLast(
@@ -99,9 +106,6 @@ function failed({ agent, threadId }: Chat): CountersignError {
     todo: 'Send a new message: done again, the answer would run its tools again.',
   });
 }
-
-/** The newest messages of a thread in which one is looked for that is sent again. */
-const lookedAt = 40;
 
 /** Decides what the page's person answered before they went on to say something. */
 export async function decideBefore(chat: Chat, { answers }: Posted): Promise<void> {
@@ -132,7 +136,7 @@ export async function answer(chat: Chat, { answers, calls }: Posted): Promise<To
   }
   // What follows the step is the leg's to tell.
   const before = upToStep(known.steps, message.parts);
-  chat.live.add(agent.id, chat.threadId, { stream: leg, before });
+  chat.live.add(now.facts, { stream: leg, before });
   const told = fromMessage(before, known);
   return reply(runId, message.id, told, legOf(chat, leg, known), errors);
 }
@@ -179,7 +183,8 @@ function upToStep(steps: number, parts: readonly UiPart[]): readonly UiPart[] {
  */
 export async function regenerate(chat: Chat, { said }: Posted, body: Body): Promise<Told> {
   const { parts, agent, identity } = chat;
-  const newest = (await openRuns(chat)).at(-1);
+  const thread = await threadOf(chat);
+  const newest = thread && (await openRuns(chat, thread)).at(-1);
   if (newest === undefined || stalledRuns(newest).length === 0 || headOf(newest) !== 'waiting') {
     if (said?.id !== undefined && !(await answerTo(chat, said))) return say(chat, said, body);
     throw new CountersignError('run-not-stalled', 'There is no model call that could be tried again.', {
@@ -193,22 +198,25 @@ export async function regenerate(chat: Chat, { said }: Posted, body: Body): Prom
   const found = await findRun(parts, identity, runId, agent.id);
   checkMayMove(parts, identity, found.facts);
   const { parts: before } = await messageOf(parts, found);
-  return toldLive(chat, { stream: await agent.continueRun({ runId, ...personOf(identity) }), before });
+  const stream = await agent.continueRun({ runId, ...personOf(identity) });
+  return toldLive(chat, found.facts, { stream, before });
 }
 
 /** What goes on in the thread, from the beginning of its message; undefined when nothing does. */
 export async function look(chat: Chat): Promise<Told | undefined> {
-  const { parts, live, agent, identity, threadId } = chat;
-  const open = await openRuns(chat);
-  const here = live.of(agent.id, threadId);
-  if (here && (await threadOf(chat))) return toldAgain(chat, here);
+  const { parts, live, agent, identity } = chat;
+  const thread = await threadOf(chat);
+  if (thread === undefined) return undefined;
+  const open = await openRuns(chat, thread);
+  const here = live.of({ agentId: agent.id, ...thread.ids });
+  if (here) return toldAgain(chat, here);
   const going = open.findLast((run) => headOf(run) !== 'waiting');
   return going && toldWhole(chat, await findRun(parts, identity, going.started.runId, agent.id));
 }
 
 /** A leg that began just now, after what its message said before. */
-function toldLive(chat: Chat, answer: LiveAnswer): Told {
-  chat.live.add(chat.agent.id, chat.threadId, answer);
+function toldLive(chat: Chat, place: LivePlace, answer: LiveAnswer): Told {
+  chat.live.add(place, answer);
   return toldAgain(chat, answer);
 }
 
@@ -232,8 +240,13 @@ function toldWhole({ parts, agent }: Chat, found: FoundRun): Told {
   return reply(facts.runId, id, [], followed(parts, agent, found, nothingKnown()));
 }
 
+interface Thread {
+  readonly places: ThreadPlaces;
+  readonly ids: ConversationIds;
+}
+
 /** The thread, where there is one and the page's person may see it. */
-async function threadOf({ parts, agent, identity, threadId }: Chat) {
+async function threadOf({ parts, agent, identity, threadId }: Chat): Promise<Thread | undefined> {
   const { places } = await threadsOf(parts, agent.id);
   const row = await places.threads.get(threadId);
   if (row === undefined) return undefined;
@@ -242,11 +255,9 @@ async function threadOf({ parts, agent, identity, threadId }: Chat) {
 }
 
 /** The agent's open runs in the thread, the oldest first. */
-async function openRuns(chat: Chat): Promise<Run[]> {
-  const thread = await threadOf(chat);
-  if (thread === undefined) return [];
-  const runs = await openRunsOf(thread.places, thread.ids);
+async function openRuns({ agent }: Chat, { places, ids }: Thread): Promise<Run[]> {
+  const runs = await openRunsOf(places, ids);
   return runs
-    .filter(({ started }) => started.agentId === chat.agent.id)
+    .filter(({ started }) => started.agentId === agent.id)
     .sort((one, other) => one.started.at - other.started.at);
 }
