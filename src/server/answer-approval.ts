@@ -6,10 +6,9 @@ import { decisionRecord } from '../core/batch.ts';
 import { findCall } from '../core/below.ts';
 import { withoutValues } from '../core/decide.ts';
 import { CountersignError, type ErrorCode } from '../core/errors.ts';
-import { callNotFound } from './approvals.ts';
 import { approvalFields, refusedWith, type Verb, wordsOf } from './decide.ts';
 import { anything, type Fields, onlyTrue, required, text } from './field.ts';
-import { checkMayDecide, findRun } from './found-run.ts';
+import { callNotFound, checkMayDecide, findRun } from './found-run.ts';
 import type { Identity } from './identity.ts';
 import type { ServerParts } from './parts.ts';
 

@@ -6,13 +6,12 @@ import { refuseOption } from '../agent/refuse-option.ts';
 import { decisionRecord } from '../core/batch.ts';
 import { findCall } from '../core/below.ts';
 import { withoutValues } from '../core/decide.ts';
-import { CountersignError } from '../core/errors.ts';
 import type { ListOrder } from '../core/feed.ts';
 import type { ListedRun, ListStatus } from '../core/store.ts';
 import { waitingCallsOf } from '../stream/result.ts';
 import type { CallFacts } from './access.ts';
 import { cursor, digits, type Fields, id, moment, oneOf } from './field.ts';
-import { callFactsOf, findRun } from './found-run.ts';
+import { callFactsOf, callNotFound, findRun } from './found-run.ts';
 import type { Identity } from './identity.ts';
 import type { ServerParts } from './parts.ts';
 
@@ -162,16 +161,4 @@ export async function readApproval(
     decisions: call.decisions.map((decision) => withoutValues(decisionRecord(run, decision))),
     mayDecide: waiting !== undefined && (await parts.access.mayDecide(identity, callFacts)),
   };
-}
-
-export function callNotFound(
-  { runId, agentId }: { readonly runId: string; readonly agentId: string },
-  toolCallId: string,
-): CountersignError {
-  return new CountersignError('call-not-found', `There is no call "${toolCallId}" in this run.`, {
-    runId,
-    agentId,
-    toolCallId,
-    expected: 'a toolCallId of this run, as announced or listed',
-  });
 }

@@ -78,9 +78,15 @@ export async function checkMayDecide(
 
 function openFacts(found: FoundRun, run: Run, toolCallId: string): CallFacts {
   const call = findCall(run, toolCallId);
-  if (call) return callFactsOf(found, call);
-  const { runId, agentId } = found.facts;
-  throw new CountersignError('call-not-found', `There is no call "${toolCallId}" in this run.`, {
+  if (call === undefined) throw callNotFound(found.facts, toolCallId);
+  return callFactsOf(found, call);
+}
+
+export function callNotFound(
+  { runId, agentId }: { readonly runId: string; readonly agentId: string },
+  toolCallId: string,
+): CountersignError {
+  return new CountersignError('call-not-found', `There is no call "${toolCallId}" in this run.`, {
     runId,
     agentId,
     toolCallId,
