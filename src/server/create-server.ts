@@ -27,6 +27,7 @@ import { runRoutes } from './run-routes.ts';
 import { schemas } from './schemas.ts';
 import { acceptOf } from './start-options.ts';
 import { threadRoutes } from './thread-routes.ts';
+import { timer } from './timer.ts';
 
 export interface ServerConfig {
   readonly countersign: Countersign;
@@ -121,12 +122,9 @@ export function createServer(config: ServerConfig): CountersignServer {
     async close({ within = 10_000 }: { within?: number | undefined } = {}) {
       state.isClosing = true;
       parts.feed.close();
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const enough = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, within);
-      });
-      await Promise.race([countersign.stop(), enough]);
-      clearTimeout(timer);
+      const enough = timer(within);
+      await Promise.race([countersign.stop(), enough.over]);
+      enough.stop();
     },
   });
 }

@@ -4,6 +4,7 @@ import { CountersignError } from '../core/errors.ts';
 import { described } from './describe.ts';
 import type { ServerEnv } from './env.ts';
 import type { ServerParts } from './parts.ts';
+import { timer } from './timer.ts';
 
 /** How long the store may take to answer. */
 const patience = 2000;
@@ -29,9 +30,9 @@ export function healthRoutes(
     }),
     async (c) => {
       if (state.isClosing) throw new CountersignError('server-closing', 'This server is closing.');
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const late = new Promise<never>((_, refuse) => {
-        timer = setTimeout(() => refuse(new Error('The store does not answer.')), patience);
+      const patient = timer(patience);
+      const late = patient.over.then((): never => {
+        throw new Error('The store does not answer.');
       });
       try {
         await Promise.race([worker.store.workers.dead([worker.id], worker.lease), late]);
@@ -39,7 +40,7 @@ export function healthRoutes(
       } catch (cause) {
         throw new CountersignError('store-failed', 'The store does not answer.', { cause });
       } finally {
-        clearTimeout(timer);
+        patient.stop();
       }
     },
   );

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { CountersignError } from '../core/errors.ts';
 import { type CountersignServer, createServer, type ServerConfig, serverInside } from './create-server.ts';
 import { isLoopback } from './loopback.ts';
+import { timer } from './timer.ts';
 
 export interface ServeOptions {
   /** Default 4111; 0 for any free one. */
@@ -89,12 +90,9 @@ export async function serve(
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       await app.close?.({ within });
       // What was said last still has to reach its readers; those that read no more are not waited for.
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const enough = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, Math.max(until - performance.now(), 0));
-      });
-      await Promise.race([closed, enough]);
-      clearTimeout(timer);
+      const enough = timer(Math.max(until - performance.now(), 0));
+      await Promise.race([closed, enough.over]);
+      enough.stop();
       if ('closeAllConnections' in server) server.closeAllConnections();
       await closed;
     },

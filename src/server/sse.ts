@@ -4,6 +4,7 @@
  */
 import { CountersignError, isCountersignError, messageOf } from '../core/errors.ts';
 import { errorInChunk } from './problem.ts';
+import { timer, type Wait } from './timer.ts';
 
 const headers = {
   'content-type': 'text/event-stream',
@@ -30,17 +31,6 @@ export interface EventSource {
   /** The reader is gone. */
   cancel(): void;
 }
-
-/** A time that one can stop waiting for. */
-export type Wait = (milliseconds: number) => { readonly over: Promise<void>; stop(): void };
-
-const timer: Wait = (milliseconds) => {
-  let timeout: ReturnType<typeof setTimeout> | undefined;
-  const over = new Promise<void>((resolve) => {
-    timeout = setTimeout(resolve, milliseconds);
-  });
-  return { over, stop: () => clearTimeout(timeout) };
-};
 
 /** @param leave called once, when the last event was read or the client is gone. */
 export function eventResponse(
