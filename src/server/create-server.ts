@@ -6,6 +6,7 @@ import { cors } from 'hono/cors';
 import { secureHeaders } from 'hono/secure-headers';
 import { openAPIRouteHandler } from 'hono-openapi';
 import { type Countersign, registryInside } from '../agent/countersign.ts';
+import { Memory } from '../agent/memory.ts';
 import { refuseOption } from '../agent/refuse-option.ts';
 import { withinCaller } from '../agent/telemetry.ts';
 import { CountersignError, isCountersignError } from '../core/errors.ts';
@@ -79,6 +80,7 @@ export function createServer(config: ServerConfig): CountersignServer {
   const parts: ServerParts = {
     countersign,
     worker,
+    memory: new Memory({ storage: worker.store }),
     agents: byId,
     access: accessBy(auth),
     accept: acceptOf(config.accept),

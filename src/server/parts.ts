@@ -1,6 +1,7 @@
 /** What the routes of one server share. */
 import type { Agent } from '../agent/agent.ts';
 import type { Countersign } from '../agent/countersign.ts';
+import type { Memory } from '../agent/memory.ts';
 import type { Worker } from '../agent/worker.ts';
 import type { Access } from './access.ts';
 import type { FeedTail } from './feed-tail.ts';
@@ -23,6 +24,8 @@ export interface Accepted {
 export interface ServerParts {
   readonly countersign: Countersign;
   readonly worker: Worker;
+  /** Reads the threads of the registry's store, for agents without a memory of their own. */
+  readonly memory: Memory;
   /** The agents and all below them. */
   readonly agents: ReadonlyMap<string, Agent>;
   readonly access: Access;

@@ -15,14 +15,14 @@ export interface Threads {
 
 /** The threads of an agent whose memory has a storage of its own, or those of the registry's store. */
 export async function threadsOf(
-  { countersign, worker }: ServerParts,
+  { countersign, worker, memory: shared }: ServerParts,
   agentId: string | undefined,
 ): Promise<Threads> {
   const given = agentId === undefined ? undefined : countersign.getAgent(agentId)[subAgent].config.memory;
   const requestContext = new RequestContext();
   const chosen: unknown = typeof given === 'function' ? await given({ requestContext }) : given;
   const isOwn = chosen instanceof Memory;
-  const memory = isOwn ? chosen : new Memory({ storage: worker.store });
+  const memory = isOwn ? chosen : shared;
   const own = isOwn ? memory[memoryInside].placesFor(worker) : undefined;
   return { memory, places: own ?? { threads: worker.store.threads, runs: [worker.store] }, isOwn };
 }
