@@ -130,15 +130,12 @@ export async function answer(chat: Chat, { answers, calls }: Posted): Promise<To
   const ids = new Set(own.map(({ toolCallId }) => toolCallId));
   const known: Known = { steps: lastStepWith(ids, message.parts), calls: new Map(calls) };
   const errors = refused.map(({ error }) => errorChunk(error)).slice(0, 1);
-  if (leg === undefined) {
-    const told = fromMessage(upToStep(known.steps, message.parts), known);
-    return reply(runId, message.id, told, followed(parts, agent, now, known), errors);
-  }
-  // What follows the step is the leg's to tell.
+  // What follows the step is told by what the page is answered with after it.
   const before = upToStep(known.steps, message.parts);
-  chat.live.add(now.facts, { stream: leg, before });
   const told = fromMessage(before, known);
-  return reply(runId, message.id, told, legOf(chat, leg, known), errors);
+  if (leg) chat.live.add(now.facts, { stream: leg, before });
+  const after = leg ? legOf(chat, leg, known) : followed(parts, agent, now, known);
+  return reply(runId, message.id, told, after, errors);
 }
 
 /** @throws `run-not-found`, `call-not-waiting` where nothing is answered. */
