@@ -126,25 +126,21 @@ function foundQuery(query: ListQuery, start: Position | undefined, limit: number
   return { sql: sql.join(' UNION ALL '), params: branches.flatMap((branch) => branch.params) };
 }
 
-/** Since when a run is listed under each status. */
-const sinceOf: Readonly<Record<ListStatus, string>> = {
-  suspended: 'suspended_since',
-  interrupted: 'interrupted_since',
-  stalled: 'stalled_since',
-  running: 'running_since',
-  all: `CASE
+/** Since when a run is listed among all: its newest stop. */
+const newestStop = `CASE
         WHEN suspended_since >= coalesce(interrupted_since, suspended_since)
           AND suspended_since >= coalesce(stalled_since, suspended_since) THEN suspended_since
         WHEN interrupted_since >= coalesce(stalled_since, interrupted_since) THEN interrupted_since
-        ELSE coalesce(stalled_since, running_since) END`,
-};
+        ELSE coalesce(stalled_since, running_since) END`;
 
 /** The open runs of one conversation are few: all are looked at, whatever they do. */
 function threadQuery(query: ListQuery, start: Position | undefined, limit: number): Query {
   const conditions = [...filtersOf(query, []), ...rangeOf(query, 'since', start)];
+  const [first] = branchesOf[query.status];
+  const since = query.status === 'all' ? newestStop : (first as Branch).since;
   return {
     sql: `SELECT run_id, since FROM
-      (SELECT run_id, agent_id, resource_id, ${sinceOf[query.status]} AS since
+      (SELECT run_id, agent_id, resource_id, ${since} AS since
         FROM countersign_heads WHERE thread_id = ?) AS of_thread
       WHERE since IS NOT NULL${conditions.map(({ sql }) => ` AND ${sql}`).join('')}
       ORDER BY ${orderOf(query, 'since')} LIMIT ?`,
