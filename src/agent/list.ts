@@ -1,9 +1,11 @@
 /** What waits, from the store alone: a reviewer's page after any restart (specification: resume after a restart). */
+
 import type { PathStep } from '../core/below.ts';
 import { type CallInterrupted, type CallRequested, type CallSuspended, eventFrom } from '../core/event.ts';
 import type { ListOrder } from '../core/feed.ts';
 import type { SuspendPayload } from '../core/policy.ts';
 import type { ListedRun, ListStatus, OpenCall } from '../core/store.ts';
+import { ownerOf } from '../store/owner.ts';
 import { decisionSchema } from '../stream/chunk.ts';
 import { listOrders } from './decisions.ts';
 import { checkKeys, type KeysOf } from './known-keys.ts';
@@ -142,12 +144,11 @@ export async function takeOverAbandoned(worker: Worker, agentIds: readonly strin
 }
 
 /** A run of the list, with what its calls wait for. */
-export function suspendedRun({ runId, status, threadId, resourceId, since, calls }: ListedRun): SuspendedRun {
+export function suspendedRun({ runId, status, since, calls, ...owner }: ListedRun): SuspendedRun {
   return {
     runId,
     status,
-    ...(threadId === undefined ? {} : { threadId }),
-    ...(resourceId === undefined ? {} : { resourceId }),
+    ...ownerOf(owner),
     suspendedAt: new Date(since),
     toolCalls: calls.map(({ call, request, suspension }) =>
       listedCall(

@@ -8,6 +8,7 @@ import { findCall } from '../core/below.ts';
 import { withoutValues } from '../core/decide.ts';
 import type { ListOrder } from '../core/feed.ts';
 import type { ListedRun, ListStatus } from '../core/store.ts';
+import { ownerOf } from '../store/owner.ts';
 import { waitingCallsOf } from '../stream/result.ts';
 import type { CallFacts } from './access.ts';
 import { cursor, digits, type Fields, id, moment, oneOf } from './field.ts';
@@ -113,12 +114,11 @@ export async function listApprovals(
 }
 
 function approvalsOf(run: ListedRun): Approval[] {
-  const { runId, agentId, threadId, resourceId } = run;
+  const { runId, agentId } = run;
   return suspendedRun(run).toolCalls.map((call, index) => ({
     runId,
     agentId,
-    ...(threadId === undefined ? {} : { threadId }),
-    ...(resourceId === undefined ? {} : { resourceId }),
+    ...ownerOf(run),
     approver: 'owner',
     ...call,
     since: new Date(run.calls[index]?.call.since ?? run.since),

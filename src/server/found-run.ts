@@ -6,6 +6,7 @@ import { CountersignError } from '../core/errors.ts';
 import { endedError } from '../core/log-errors.ts';
 import type { Run } from '../core/state.ts';
 import type { EndedRun } from '../core/store.ts';
+import { ownerOf } from '../store/owner.ts';
 import type { CallFacts, ReadFacts } from './access.ts';
 import type { Identity } from './identity.ts';
 import type { ServerParts } from './parts.ts';
@@ -29,14 +30,12 @@ export async function findRun(
 ): Promise<FoundRun> {
   const found = await acquireAny(worker, runId);
   const owner = found.kind === 'lease' ? found.root.run.started : found;
-  const { threadId, resourceId } = owner;
   const run = found.kind === 'lease' ? found.log.run : undefined;
   if (found.kind === 'lease') found.release();
   const facts = {
     runId,
     agentId: run?.started.agentId ?? (found as EndedRun).agentId,
-    ...(threadId === undefined ? {} : { threadId }),
-    ...(resourceId === undefined ? {} : { resourceId }),
+    ...ownerOf(owner),
   };
   const isOther = agentId !== undefined && facts.agentId !== agentId;
   if (isOther || !(await access.mayRead(identity, facts))) throw endedError(runId, undefined);

@@ -1,7 +1,8 @@
 /** Owns what the feed tells of a batch, and what its cursors mean. Every store derives its events from here. */
-import { CountersignError } from '../core/errors.ts';
 import type { FeedEvent, FeedPage, FeedQuery } from '../core/feed.ts';
 import type { Batch, DecisionRecord, RecordedOutcome } from '../core/store.ts';
+import { checkLimit, invalidOption } from './listing.ts';
+import { ownerOf } from './owner.ts';
 
 /** Readers keep a page in memory: what people wrote must not make it large. */
 const longestReason = 1000;
@@ -13,13 +14,7 @@ export type NewFeedEvent = Omit<FeedEvent, 'cursor'>;
 
 /** What happened to calls that wait, in order: what a decision closes comes before what it opens. */
 export function feedEventsOf({ runId, head, records, outcomes, opened }: Batch): NewFeedEvent[] {
-  const { agentId, threadId, resourceId } = head;
-  const run = {
-    runId,
-    agentId,
-    ...(threadId === undefined ? {} : { threadId }),
-    ...(resourceId === undefined ? {} : { resourceId }),
-  };
+  const run = { runId, agentId: head.agentId, ...ownerOf(head) };
   const cancelled = records.filter(({ verdict }) => verdict === 'cancel');
   const isCancelled = (toolCallId: string): boolean =>
     cancelled.some((record) => record.toolCallId === toolCallId);
@@ -70,18 +65,12 @@ export function detailsOf({ kind, decision, state }: NewFeedEvent): string {
 export function placeAt(cursor: string): number {
   const place = /^\d{1,15}$/.test(cursor) ? Number(cursor) : Number.NaN;
   if (Number.isSafeInteger(place)) return place;
-  throw invalidFeedOption('after', 'the cursor of an event or a page of this feed, unchanged');
+  throw invalidOption('feed', 'after', 'the cursor of an event or a page of this feed, unchanged');
 }
 
 /** @throws `invalid-option`. */
 export function checkFeedQuery({ limit }: FeedQuery): void {
-  if (!Number.isSafeInteger(limit) || limit < 1) throw invalidFeedOption('limit', 'a whole number from 1');
-}
-
-function invalidFeedOption(name: string, expected: string): CountersignError {
-  return new CountersignError('invalid-option', `The option "${name}" of the feed is not valid.`, {
-    expected,
-  });
+  checkLimit('feed', limit);
 }
 
 /** Whether an event is one of those that a reader filters by. */

@@ -59,17 +59,23 @@ function rank(unit: number): number {
  * @throws `invalid-option` for a limit, offset or cursor that is none.
  */
 export function startOf(query: PageQuery): Position | undefined {
-  if (!Number.isSafeInteger(query.limit) || query.limit < 1) {
-    throw invalidOption('limit', 'a whole number from 1');
-  }
+  checkLimit('list', query.limit);
   if (query.offset !== undefined && (!Number.isSafeInteger(query.offset) || query.offset < 0)) {
-    throw invalidOption('offset', 'a whole number from 0');
+    throw invalidOption('list', 'offset', 'a whole number from 0');
   }
   return query.cursor === undefined ? undefined : positionAt(query.cursor);
 }
 
-function invalidOption(name: string, expected: string): CountersignError {
-  return new CountersignError('invalid-option', `The option "${name}" of the list is not valid.`, {
+/** What is read page by page. */
+type Paged = 'list' | 'feed';
+
+/** @throws `invalid-option`. */
+export function checkLimit(of: Paged, limit: number): void {
+  if (!Number.isSafeInteger(limit) || limit < 1) throw invalidOption(of, 'limit', 'a whole number from 1');
+}
+
+export function invalidOption(of: Paged, name: string, expected: string): CountersignError {
+  return new CountersignError('invalid-option', `The option "${name}" of the ${of} is not valid.`, {
     expected,
   });
 }
@@ -95,7 +101,7 @@ function positionAt(cursor: string): Position {
 }
 
 function invalidCursor(): CountersignError {
-  return invalidOption('cursor', 'the cursor of an earlier page, unchanged');
+  return invalidOption('list', 'cursor', 'the cursor of an earlier page, unchanged');
 }
 
 export function positionOfRun({ since, runId }: ListedRun): Position {

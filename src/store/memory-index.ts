@@ -2,8 +2,10 @@
  * Owns the order in which the open runs of a store in memory are listed: arrays that stay sorted, one for each status
  * and each value that a list can be filtered by, so that a page costs the same however many runs wait.
  */
+
 import type { HeadRow, ListedRun, ListPage, ListQuery, ListStatus, OpenCall } from '../core/store.ts';
 import { countLimit, type Position, pageOf, startOf, statusOf } from './listing.ts';
+import { ownerOf } from './owner.ts';
 import { entriesOf, sortedLists } from './sorted-lists.ts';
 
 /** Where a run is listed, and since when. */
@@ -104,16 +106,12 @@ function isAskedFor(run: Named, { agentId, threadId, resourceId }: Named): boole
   );
 }
 
-function listedRun(
-  { runId, agentId, threadId, resourceId, ...run }: StoredRun,
-  status: ListStatus,
-): ListedRun {
+function listedRun({ runId, agentId, ...run }: StoredRun, status: ListStatus): ListedRun {
   const calls = [...run.calls.values()].filter((call) => isShown(call, status));
   return {
     runId,
     agentId,
-    ...(threadId === undefined ? {} : { threadId }),
-    ...(resourceId === undefined ? {} : { resourceId }),
+    ...ownerOf(run),
     status: statusOf({
       suspendedSince: run.places.suspended,
       interruptedSince: run.places.interrupted,

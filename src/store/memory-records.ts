@@ -1,4 +1,5 @@
 /** The decision records of a store in memory: by run, and in the order in which they are listed. */
+
 import type { DecisionQuery } from '../core/feed.ts';
 import type { Batch, DecisionPage, DecisionRecord, ListedDecision, RecordedOutcome } from '../core/store.ts';
 import {
@@ -10,6 +11,7 @@ import {
   positionOfDecision,
   startOf,
 } from './listing.ts';
+import { ownerOf } from './owner.ts';
 import { entriesOf, sortedLists } from './sorted-lists.ts';
 
 /** Whose run it is. */
@@ -119,14 +121,10 @@ function keyOf({ toolCallId, stop }: { readonly toolCallId: string; readonly sto
 
 function storedRecord({ outcome, ...record }: DecisionRecord, owner: Owner, batch: string): StoredRecord {
   const { runId, toolCallId, stop, agentId, toolName, verdict, by } = record;
-  const { threadId, resourceId } = owner;
   return {
     ...positionOfDecision(record),
     record: { runId, toolCallId, stop, agentId, toolName, verdict, ...(by ? { by: { ...by } } : {}) },
-    owner: {
-      ...(threadId === undefined ? {} : { threadId }),
-      ...(resourceId === undefined ? {} : { resourceId }),
-    },
+    owner: ownerOf(owner),
     batch,
     text: JSON.stringify(record),
     outcome: outcome === undefined ? undefined : JSON.stringify(outcome),

@@ -19,6 +19,7 @@ import { copyOf, createRunIndex, type StoredRun } from './memory-index.ts';
 import { memoryRecords } from './memory-records.ts';
 import { memoryThreads } from './memory-threads.ts';
 import { memoryWorkers } from './memory-workers.ts';
+import { ownerOf } from './owner.ts';
 import { type RetentionOptions, sweeper } from './retention.ts';
 
 export interface InMemoryStoreOptions extends RetentionOptions {
@@ -62,8 +63,7 @@ export class InMemoryStore implements Store {
     const run = {
       runId,
       agentId: head.agentId,
-      ...(head.threadId === undefined ? {} : { threadId: head.threadId }),
-      ...(head.resourceId === undefined ? {} : { resourceId: head.resourceId }),
+      ...ownerOf(head),
       events: [],
       batches: new Set<string>(),
       calls: new Map(),
@@ -114,13 +114,11 @@ export class InMemoryStore implements Store {
     if (run) return { kind: 'open', version: run.events.length, events: run.events.slice(after) };
     const end = this.#ended.get(runId);
     if (end === undefined) return undefined;
-    const { threadId, resourceId } = end;
     return {
       kind: 'ended',
       runId,
       agentId: end.agentId,
-      ...(threadId === undefined ? {} : { threadId }),
-      ...(resourceId === undefined ? {} : { resourceId }),
+      ...ownerOf(end),
       at: end.at,
       outcome: JSON.parse(end.outcome) as Outcome,
       records: this.#records.of(runId),
