@@ -1,10 +1,13 @@
-/** What the benchmarks share: a model with latency whose own time can be subtracted, medians, one line of report. */
+/** What the benchmarks share: a model with latency whose own time can be subtracted, medians, rates, verdicts. */
 
 /** What the model says in the end. */
 export const answer = 'Record abc-123 is deleted. It cannot be brought back, but nothing else was changed.';
 
-/** Says a sentence and asks for one tool call, then answers. Each call turns the event loop once, as a real model does. */
-export function latencyModel() {
+/**
+ * Says a sentence and asks for one tool call, then answers. Each call turns the event loop once, as a real model does.
+ * @param latency of one call, in milliseconds
+ */
+export function latencyModel(latency = 2) {
   let spent = 0;
   const usage = {
     inputTokens: { total: 10, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
@@ -33,7 +36,7 @@ export function latencyModel() {
         ];
   const wait = async () => {
     const start = performance.now();
-    await new Promise((resolve) => setTimeout(resolve, 2));
+    await new Promise((resolve) => setTimeout(resolve, latency));
     spent += performance.now() - start;
   };
   return {
@@ -75,12 +78,30 @@ export function median(values) {
   return sorted[Math.floor(sorted.length / 2)];
 }
 
+/** Runs a second, so many of them at once. Each must end with the answer. */
+export async function rate(run, { atOnce, runs }) {
+  let left = runs;
+  const lane = async () => {
+    while (left-- > 0) {
+      const text = await run();
+      if (text !== answer) throw new Error(`Unexpected answer "${text}"`);
+    }
+  };
+  const start = performance.now();
+  await Promise.all(Array.from({ length: atOnce }, lane));
+  return runs / ((performance.now() - start) / 1000);
+}
+
+/** The word for a bound that was kept or not. One that was not makes the benchmark fail. */
+export function verdict(isMet) {
+  if (!isMet) process.exitCode = 1;
+  return isMet ? 'met' : 'MISSED';
+}
+
 /** Prints both medians and their ratio beside the bound of the design. */
-export function report(what, ours, base, bound) {
+export function report(what, ours, base, bound, beside = 'by hand') {
   const ratio = ours / base;
-  const verdict = ratio <= bound ? 'met' : 'MISSED';
   console.log(
-    `${what}: ours ${ours.toFixed(3)} ms, by hand ${base.toFixed(3)} ms, ratio ${ratio.toFixed(2)} (at most ${bound}: ${verdict})`,
+    `${what}: ours ${ours.toFixed(3)} ms, ${beside} ${base.toFixed(3)} ms, ratio ${ratio.toFixed(2)} (at most ${bound}: ${verdict(ratio <= bound)})`,
   );
-  if (ratio > bound) process.exitCode = 1;
 }
