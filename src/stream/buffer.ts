@@ -61,45 +61,67 @@ export function replayBuffer<T>(sizeOf: (item: T) => number, limit = 16 * 1024 *
       wake();
     },
     read<R>(select: (item: T) => R | undefined, failure?: () => unknown) {
-      return readable(async function* (): AsyncGenerator<R> {
-        for (let position = 0; ; ) {
-          if (position < dropped) throw overflow();
-          const item = items[position - freed];
-          if (item !== undefined) {
-            position++;
-            const selected = select(item);
-            if (selected !== undefined) yield selected;
-          } else if (ended) {
-            const error = failure?.();
-            if (error !== undefined) throw error;
-            return;
-          } else {
-            await new Promise<void>((resume) => waiting.push(resume));
-          }
-        }
+      return readable((): Reader<R> => {
+        let position = 0;
+        let isOver = false;
+        const end = (): IteratorReturnResult<undefined> => {
+          isOver = true;
+          return { done: true, value: undefined };
+        };
+        return {
+          // A generator would take three turns of the microtask queue for each item.
+          async next() {
+            for (;;) {
+              if (isOver) return end();
+              if (position < dropped) {
+                end();
+                throw overflow();
+              }
+              const item = items[position - freed];
+              if (item !== undefined) {
+                position++;
+                const value = select(item);
+                if (value !== undefined) return { done: false, value };
+              } else if (ended) {
+                const error = failure?.();
+                end();
+                if (error !== undefined) throw error;
+              } else {
+                await new Promise<void>((resume) => waiting.push(resume));
+              }
+            }
+          },
+          return: async () => end(),
+        };
       });
     },
   };
 }
 
-/** A web stream over a generator; `for await` reads the generator itself, which costs a tenth. */
-function readable<R>(generate: () => AsyncGenerator<R>): Readable<R> {
-  let source: AsyncGenerator<R> | undefined;
+/** Reads the items from the first on. */
+interface Reader<R> {
+  next(): Promise<IteratorResult<R, undefined>>;
+  return(): Promise<IteratorReturnResult<undefined>>;
+}
+
+/** A web stream over a reader; `for await` has a reader of its own, which costs a tenth. */
+function readable<R>(open: () => Reader<R>): Readable<R> {
+  let source: Reader<R> | undefined;
   const stream = new ReadableStream<R>(
     {
       async pull(controller) {
-        source ??= generate();
+        source ??= open();
         const { done, value } = await source.next();
         if (done) controller.close();
         else controller.enqueue(value);
       },
       async cancel() {
-        await source?.return(undefined);
+        await source?.return();
       },
     },
     { highWaterMark: 0 },
   );
-  return Object.assign(stream, { [Symbol.asyncIterator]: generate }) as Readable<R>;
+  return Object.assign(stream, { [Symbol.asyncIterator]: open }) as Readable<R>;
 }
 
 function overflow(): CountersignError {
