@@ -9,7 +9,8 @@ export function isId(value: unknown): value is string {
     value.length <= bytesAtMost &&
     value.isWellFormed() &&
     !value.includes('\0') &&
-    new TextEncoder().encode(value).length <= bytesAtMost
+    // No character takes more than three bytes for each of its units.
+    (value.length * 3 <= bytesAtMost || new TextEncoder().encode(value).length <= bytesAtMost)
   );
 }
 

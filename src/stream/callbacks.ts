@@ -25,8 +25,9 @@ export function legCallbacks(
   warn: (message: string) => void,
 ): {
   chunk(chunk: Chunk): void;
-  stepFinish(step: StepResult): void;
-  finish(result: FinishedRun): void;
+  /** @param result makes what is told: only where somebody is. */
+  stepFinish(result: () => StepResult): void;
+  finish(result: () => FinishedRun): void;
   error(error: unknown): void;
 } {
   const error = (problem: unknown): void => {
@@ -43,8 +44,8 @@ export function legCallbacks(
   };
   return {
     chunk: (chunk) => onChunk && guarded(() => onChunk({ chunk }), report),
-    stepFinish: (step) => onStepFinish && guarded(() => onStepFinish(step), report),
-    finish: (result) => onFinish && guarded(() => onFinish(result), report),
+    stepFinish: (result) => onStepFinish && guarded(() => onStepFinish(result()), report),
+    finish: (result) => onFinish && guarded(() => onFinish(result()), report),
     error,
   };
 }

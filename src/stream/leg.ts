@@ -93,7 +93,7 @@ export function openLeg(log: RunLog, plan: LegPlan, warn: (message: string) => v
   const narration = narrator(
     runId,
     emit,
-    (step, run) => notify.stepFinish(stepResult(run, step)),
+    (step, run) => notify.stepFinish(() => stepResult(run, step)),
     plan.mayStop,
   );
 
@@ -113,7 +113,8 @@ export function openLeg(log: RunLog, plan: LegPlan, warn: (message: string) => v
     emit(finishChunk(run, finishReason, decided));
     end = { finishReason, decided: decided === true, run, ...(error ? { error } : {}) };
     stopListening();
-    if (run.outcome?.status === 'finished') notify.finish({ finishReason, text, steps: stepResults(run) });
+    if (run.outcome?.status === 'finished')
+      notify.finish(() => ({ finishReason, text, steps: stepResults(run) }));
     buffer.end();
     resolveEnded(end);
   };

@@ -38,6 +38,14 @@ export interface Narrator {
   hasAnnounced(id: string, stop: number): boolean;
 }
 
+/** Deltas of a text whose beginning was passed on before. */
+const textAfterStart: ReadonlySet<string> = new Set([
+  'text-delta',
+  'text-end',
+  'reasoning-delta',
+  'reasoning-end',
+]);
+
 /**
  * @param mayStop whether steps of this leg may be given up: their beginning is then told with their first word.
  * @param announces false for a run below: what waits there is announced at the top alone.
@@ -94,7 +102,7 @@ export function narrator(
   };
 
   const isOfTextBefore = ({ type, payload }: ResponseDelta): boolean =>
-    /^(text|reasoning)-(delta|end)$/.test(type) && !openTexts.has((payload as { id: string }).id);
+    textAfterStart.has(type) && !openTexts.has((payload as { id: string }).id);
 
   const closeTexts = (): void => {
     for (const [id, type] of openTexts) emit(chunk(runId, type, { id }));

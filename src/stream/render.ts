@@ -2,10 +2,11 @@
 import type { Found } from '../core/below.ts';
 import type { Event, StepContent } from '../core/event.ts';
 import type { Json, JsonObject } from '../core/json.ts';
+import { textOf } from '../core/message.ts';
 import { totalUsage } from '../core/next.ts';
 import { lastDecision, type Run, type Step } from '../core/state.ts';
 import type { ApprovalPayload, Chunk, FinishReason, PayloadOf, SuspensionPayload } from './chunk.ts';
-import { foundPayload, stepResult, stepResults, stopPayload } from './result.ts';
+import { foundPayload, stepResults, stopPayload } from './result.ts';
 
 /** Puts a payload into its envelope. */
 export function chunk<Type extends Exclude<Chunk['type'], `data-${string}`>>(
@@ -135,11 +136,11 @@ export function stepStartChunk(run: Run, event: Extract<Event, { type: 'step-sta
 
 /** The end of a step of which nothing is open. */
 export function stepFinishChunk(run: Run, step: Step): Chunk {
-  const { finishReason, usage, response } = step.response as NonNullable<Step['response']>;
+  const { content, finishReason, usage, response } = step.response as NonNullable<Step['response']>;
   return chunk(run.started.runId, 'step-finish', {
     messageId: run.started.messageId,
     stepResult: { reason: finishReason, isContinued: step.calls.length > 0 },
-    output: { text: stepResult(run, step).text, usage },
+    output: { text: textOf(content as readonly Json[]), usage },
     metadata: response ?? {},
   });
 }
@@ -149,7 +150,7 @@ export function finishChunk(run: Run, finishReason: FinishReason, decided?: true
   return chunk(run.started.runId, 'finish', {
     finishReason,
     stepResult: { reason: finishReason, isContinued: false },
-    output: { usage: totalUsage(run), steps: stepResults(run) },
+    output: { usage: run.outcome?.usage ?? totalUsage(run), steps: stepResults(run) },
     metadata: { version: run.length },
     ...(decided ? { decided } : {}),
   });
