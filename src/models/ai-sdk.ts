@@ -129,7 +129,7 @@ async function receive(
   const reader = stream.getReader();
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return collected.response();
+    if (done) return { ...collected.response(), ...answer.facts() };
     collected.take(value as LanguageModelStreamPart);
   }
 }

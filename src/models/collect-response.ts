@@ -20,8 +20,6 @@ export interface Collector {
 export function collector(): Collector {
   const content: ResponsePart[] = [];
   const positions = new Map<string, number>();
-  const meta: Record<string, Json> = {};
-  let warnings: Json | undefined;
   let end: StreamPart<'model-call-end'> | undefined;
 
   /** A later word on the same call or result takes the place of the earlier one. */
@@ -65,14 +63,6 @@ export function collector(): Collector {
           content.push({ type: 'custom', kind: part.kind, ...optionsOf(part) });
         }
         break;
-      case 'model-call-start':
-        if (part.warnings.length > 0) warnings = toJson(part.warnings, 'warnings');
-        break;
-      case 'model-call-response-metadata':
-        if (part.id !== undefined) meta.id = part.id;
-        if (part.modelId !== undefined) meta.modelId = part.modelId;
-        if (part.timestamp !== undefined) meta.timestamp = part.timestamp.toISOString();
-        break;
       case 'model-call-end':
         end = part;
         break;
@@ -92,9 +82,7 @@ export function collector(): Collector {
       content: content.filter((part) => !isEmptyText(part)),
       finishReason: end.finishReason,
       usage: usageOf(end.usage),
-      ...(Object.keys(meta).length > 0 ? { response: meta } : {}),
       ...metadataOf(end),
-      ...(warnings === undefined ? {} : { warnings }),
     };
   };
 

@@ -1,9 +1,10 @@
 /**
  * Owns how a model's answer is read: deltas are passed on as they come and joined, so that the AI SDK translates a
- * few whole parts in place of many small ones. Translates nothing itself.
+ * few whole parts in place of many small ones. What says something of the answer as a whole, as it is, is kept aside.
+ * Translates nothing itself.
  */
-import { type JsonObject, toJson } from '../core/json.ts';
-import type { ResponseDelta } from '../core/model.ts';
+import { type Json, type JsonObject, toJson } from '../core/json.ts';
+import type { ModelResponse, ResponseDelta } from '../core/model.ts';
 import type {
   CallOptionsV4,
   ContentV4,
@@ -36,6 +37,8 @@ export interface Answer {
   readonly begun: boolean;
   /** What came, in order, each text in one part. */
   readonly parts: readonly StreamPartV4[];
+  /** What the model said of its answer as a whole, and of the request. */
+  facts(): Pick<ModelResponse, 'response' | 'warnings'>;
   /** Takes what a stream brought. */
   take(part: StreamPartV4): void;
   /** Takes a part of an answer that came at once. Nothing of it is passed on. */
@@ -45,6 +48,8 @@ export interface Answer {
 export function newAnswer(onDelta: (delta: ResponseDelta) => void): Answer {
   const parts: StreamPartV4[] = [];
   const blocks = new Map<string, JoinedBlock>();
+  let response: JsonObject | undefined;
+  let warnings: Json | undefined;
   let begun = false;
 
   const pass = (delta: ResponseDelta): void => {
@@ -70,18 +75,28 @@ export function newAnswer(onDelta: (delta: ResponseDelta) => void): Answer {
       return begun;
     },
     parts,
+    facts: () => ({ ...(response ? { response } : {}), ...(warnings ? { warnings } : {}) }),
     take(part) {
       switch (part.type) {
+        case 'stream-start':
+          if (part.warnings.length > 0) warnings = toJson(part.warnings, 'warnings');
+          break;
+        case 'response-metadata': {
+          const { id, modelId, timestamp } = part;
+          const known = toJson({ id, modelId, timestamp }, 'response metadata') as JsonObject;
+          if (Object.keys(known).length > 0) response = { ...response, ...known };
+          break;
+        }
         case 'text-start':
         case 'text-end':
         case 'reasoning-start':
         case 'reasoning-end':
-          pass({ type: part.type, payload: { id: part.id, ...metadataOf(part) } });
+          pass({ type: part.type, payload: withMetadata({ id: part.id }, part) });
           join(part.type.startsWith('text') ? 'text-delta' : 'reasoning-delta', part);
           break;
         case 'text-delta':
         case 'reasoning-delta':
-          pass({ type: part.type, payload: { id: part.id, text: part.delta, ...metadataOf(part) } });
+          pass({ type: part.type, payload: withMetadata({ id: part.id, text: part.delta }, part) });
           join(part.type, part);
           break;
         case 'tool-input-start': {
@@ -113,9 +128,13 @@ export function newAnswer(onDelta: (delta: ResponseDelta) => void): Answer {
   };
 }
 
-function metadataOf(part: { readonly providerMetadata?: unknown }): { providerMetadata?: JsonObject } {
-  if (part.providerMetadata == null) return {};
-  return { providerMetadata: toJson(part.providerMetadata, 'provider metadata') as JsonObject };
+/** Nearly every part has none, and there are many parts. */
+function withMetadata<Payload extends object>(
+  payload: Payload,
+  { providerMetadata }: { readonly providerMetadata?: unknown },
+): Payload & { providerMetadata?: JsonObject } {
+  if (providerMetadata == null) return payload;
+  return { ...payload, providerMetadata: toJson(providerMetadata, 'provider metadata') as JsonObject };
 }
 
 /** Asks for a stream, and reads it up to its end or its first error. Aborted, it cancels the stream and rejects. */
