@@ -9,7 +9,16 @@ import type {
   RecordedOutcome,
 } from '../core/store.ts';
 import { countLimit, decisionIdParts, decisionPageOf, startOf } from './listing.ts';
-import { insert, insertTexts, named, type Query, type Row, type Value, type Work } from './sql-work.ts';
+import {
+  each,
+  inserts,
+  insertTexts,
+  named,
+  type Query,
+  type Row,
+  type Value,
+  type Work,
+} from './sql-work.ts';
 
 export const decisionColumns = [
   'run_id',
@@ -72,23 +81,23 @@ function indexable(name: string | undefined): string | null {
   return name === undefined || name.length > longestIndexed || name.includes('\0') ? null : name;
 }
 
-export function* writeRecords({ id, runId, head, records, outcomes }: Batch): Work<void> {
-  yield* insert(
-    insertDecisions,
-    records.map((record) => decisionRow(runId, id, record, head)),
-  );
-  for (const { toolCallId, stop, outcome } of outcomes) {
-    yield {
+export function recordQueries({ id, runId, head, records, outcomes }: Batch): Query[] {
+  return [
+    ...inserts(
+      insertDecisions,
+      records.map((record) => decisionRow(runId, id, record, head)),
+    ),
+    ...outcomes.map(({ toolCallId, stop, outcome }) => ({
       sql: 'UPDATE countersign_decisions SET outcome = ? WHERE run_id = ? AND tool_call_id = ? AND stop = ?',
       params: [JSON.stringify(outcome), runId, toolCallId, stop],
-    };
-  }
+    })),
+  ];
 }
 
 /** A record that no batch brings. Once. */
 export function* addRecord(record: DecisionRecord): Work<void> {
   const { runId, toolCallId, stop } = record;
-  yield* insert(insertDecisions, [decisionRow(runId, '', record)]);
+  yield* each(inserts(insertDecisions, [decisionRow(runId, '', record)]));
   yield { sql: fillOwner, params: [runId, toolCallId, stop] };
 }
 

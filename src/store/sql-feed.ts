@@ -5,7 +5,7 @@
 import type { FeedEvent, FeedPage, FeedQuery } from '../core/feed.ts';
 import type { Batch } from '../core/store.ts';
 import { checkFeedQuery, detailsOf, feedEventsOf, feedPageOf, type NewFeedEvent, placeAt } from './feed.ts';
-import { insert, insertTexts, named, type Query, type Row, type Value, type Work } from './sql-work.ts';
+import { inserts, insertTexts, named, type Query, type Row, type Value, type Work } from './sql-work.ts';
 
 export const feedColumns = [
   'type',
@@ -39,8 +39,8 @@ export function feedRow(event: NewFeedEvent): Value[] {
 }
 
 /** The transaction of the batch is the only writer: a number that is the next one is seen by nobody before its end. */
-export function* writeFeed(batch: Batch): Work<void> {
-  yield* insert(insertFeed, feedEventsOf(batch).map(feedRow));
+export function feedQueries(batch: Batch): Query[] {
+  return inserts(insertFeed, feedEventsOf(batch).map(feedRow));
 }
 
 /** @throws `invalid-option` for a limit or a place that is none. */

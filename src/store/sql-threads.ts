@@ -14,7 +14,8 @@ import type {
 import { countLimit, type Position, startOf, threadPageOf } from './listing.ts';
 import {
   afterPosition,
-  insert,
+  each,
+  inserts,
   insertTexts,
   type Query,
   type Row,
@@ -83,7 +84,7 @@ export function* saveMessages(threadId: string, messages: readonly MessageRow[],
   };
   if (touched.length === 0) return false;
   const rows = messages.map((message) => messageRow({ ...message, threadId }));
-  yield* insert(insertMessages, rows);
+  yield* each(inserts(insertMessages, rows));
   return true;
 }
 

@@ -33,11 +33,19 @@ export function insertTexts(table: string, columns: readonly string[], ending = 
   });
 }
 
-export function* insert(texts: readonly string[], rows: readonly (readonly Value[])[]): Work<void> {
+/** The statements that insert rows. */
+export function inserts(texts: readonly string[], rows: readonly (readonly Value[])[]): Query[] {
+  const queries: Query[] = [];
   for (let start = 0; start < rows.length; start += rowsAtOnce) {
     const chunk = rows.slice(start, start + rowsAtOnce);
-    yield { sql: texts[chunk.length - 1] as string, params: chunk.flat() };
+    queries.push({ sql: texts[chunk.length - 1] as string, params: chunk.flat() });
   }
+  return queries;
+}
+
+/** Statements of which no answer is needed. */
+export function* each(queries: readonly Query[]): Work<void> {
+  for (const query of queries) yield query;
 }
 
 /** The thread and the resource of a row that has them. */

@@ -4,10 +4,10 @@
  */
 import type { Outcome } from '../core/event.ts';
 import type { Batch, EndedRun, HeadRow, OpenCall, OpenRun, Written } from '../core/store.ts';
-import { recordFrom, writeRecords } from './sql-decisions.ts';
-import { sweepFeed, writeFeed } from './sql-feed.ts';
+import { recordFrom, recordQueries } from './sql-decisions.ts';
+import { feedQueries, sweepFeed } from './sql-feed.ts';
 import { keepMessages } from './sql-threads.ts';
-import { insert, insertTexts, named, type Query, type Value, type Work } from './sql-work.ts';
+import { each, inserts, insertTexts, named, type Query, type Value, type Work } from './sql-work.ts';
 
 const heads = {
   insert: `INSERT INTO countersign_heads
@@ -90,10 +90,7 @@ export function* createRun(batch: Batch, now: number): Work<Written> {
     yield { sql: heads.remove, params: [runId, versionAfter(batch)] };
     return yield* refused(batch, 'exists');
   }
-  yield* writeEvents(batch);
-  yield* writeIndex(batch);
-  yield* writeRecords(batch);
-  yield* writeFeed(batch);
+  yield* each(queriesOf(batch));
   return { ok: true, version: versionAfter(batch) };
 }
 
@@ -101,10 +98,7 @@ export function* createRun(batch: Batch, now: number): Work<Written> {
 export function* appendToRun(batch: Batch, now: number): Work<Written> {
   if (!((yield* moveHead(batch)) || (yield* changeHead(batch, now))))
     return yield* refused(batch, 'conflict');
-  yield* writeEvents(batch);
-  yield* writeIndex(batch);
-  yield* writeRecords(batch);
-  yield* writeFeed(batch);
+  yield* each(queriesOf(batch));
   return { ok: true, version: versionAfter(batch) };
 }
 
@@ -148,8 +142,7 @@ export function* removeRun(batch: Batch, outcome: Outcome, at: number): Work<Wri
   if (!removed) return yield* refused(batch, 'conflict');
   yield { sql: 'DELETE FROM countersign_events WHERE run_id = ?', params: [runId] };
   yield { sql: 'DELETE FROM countersign_calls WHERE run_id = ?', params: [runId] };
-  yield* writeRecords(batch);
-  yield* writeFeed(batch);
+  yield* each([...recordQueries(batch), ...feedQueries(batch)]);
   yield* keepMessages(batch.messages ?? [], at);
   yield {
     sql: insertOutcome,
@@ -185,24 +178,23 @@ export function isRunning(head: HeadRow): boolean {
   return stopsOf(head).every((since) => since === null);
 }
 
+/** What a write adds, once the head is taken. */
+function queriesOf(batch: Batch): Query[] {
+  return [...eventQueries(batch), ...indexQueries(batch), ...recordQueries(batch), ...feedQueries(batch)];
+}
+
 /** Only the first event of a batch carries its id: that tells whether the batch is stored, and takes less room. */
-function* writeEvents({ id, runId, expectedVersion, events }: Batch): Work<void> {
+function eventQueries({ id, runId, expectedVersion, events }: Batch): Query[] {
   const row = (text: string, index: number): Value[] => [
     runId,
     expectedVersion + index + 1,
     index === 0 ? id : null,
     text,
   ];
-  yield* insert(insertEvents, events.map(row));
+  return inserts(insertEvents, events.map(row));
 }
 
-function* writeIndex({ runId, opened, closed }: Batch): Work<void> {
-  for (const { toolCallId } of closed) {
-    yield {
-      sql: 'DELETE FROM countersign_calls WHERE run_id = ? AND tool_call_id = ?',
-      params: [runId, toolCallId],
-    };
-  }
+function indexQueries({ runId, opened, closed }: Batch): Query[] {
   const row = (call: OpenCall): Value[] => [
     runId,
     call.toolCallId,
@@ -215,7 +207,13 @@ function* writeIndex({ runId, opened, closed }: Batch): Work<void> {
     call.requestSeq,
     call.stopSeq,
   ];
-  yield* insert(insertCalls, opened.map(row));
+  return [
+    ...closed.map(({ toolCallId }) => ({
+      sql: 'DELETE FROM countersign_calls WHERE run_id = ? AND tool_call_id = ?',
+      params: [runId, toolCallId],
+    })),
+    ...inserts(insertCalls, opened.map(row)),
+  ];
 }
 
 export function pathText({ path }: OpenCall): string | null {

@@ -94,11 +94,11 @@ export class SQLiteStore implements Store {
     this.#sweepIfDue();
   }
 
-  async create(batch: Batch): Promise<Written> {
+  create(batch: Batch): Promise<Written> {
     return this.#write(batch, () => createRun(batch, this.#now()));
   }
 
-  async append(batch: Batch): Promise<Written> {
+  append(batch: Batch): Promise<Written> {
     return this.#write(batch, () => appendToRun(batch, this.#now()));
   }
 
