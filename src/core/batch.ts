@@ -13,7 +13,7 @@ const recordLimit = 16 * 1024;
 
 /** @param before the state that is stored, undefined for the first write. */
 export function batchOf(id: string, before: Run | undefined, after: Run, events: readonly Event[]): Batch {
-  const indexed = new Map((before ? waitingCalls(before) : []).map((found) => [found.id, found.call]));
+  const indexed = before ? waitingCalls(before) : [];
   const waiting = waitingCalls(after);
   const changed = changedCalls(before, events, after);
   return {
@@ -21,11 +21,13 @@ export function batchOf(id: string, before: Run | undefined, after: Run, events:
     runId: after.started.runId,
     expectedVersion: before?.length ?? 0,
     events: events.map(eventText),
-    head: headRow(after, events.at(-1)?.at ?? after.started.at),
-    opened: waiting.filter(({ id, call }) => indexed.get(id)?.stop !== call.stop).map(openCall(after)),
-    closed: [...indexed.keys()]
-      .filter((id) => !isWaiting((findCall(after, id) as Found).call))
-      .map((toolCallId) => ({ toolCallId })),
+    head: headRow(after, waiting, events.at(-1)?.at ?? after.started.at),
+    opened: waiting
+      .filter(({ id, call }) => indexed.find((found) => found.id === id)?.call.stop !== call.stop)
+      .map(openCall(after)),
+    closed: indexed
+      .filter(({ id }) => !isWaiting((findCall(after, id) as Found).call))
+      .map(({ id }) => ({ toolCallId: id })),
     records: [
       ...events.filter((event) => event.type === 'call-decided').map((event) => decisionRecord(after, event)),
       ...changed
@@ -42,40 +44,38 @@ export function batchOf(id: string, before: Run | undefined, after: Run, events:
 }
 
 function changedCalls(before: Run | undefined, events: readonly Event[], after: Run): Found[] {
-  const ids = new Set(
-    events.flatMap((event) =>
-      'toolCallId' in event ? [qualifiedId(after, event.runId, event.toolCallId)] : [],
-    ),
-  );
-  return [...ids]
-    .map((id) => findCall(after, id) as Found)
-    .filter(({ id, call }) => call.state !== (before && findCall(before, id)?.call.state));
+  const changed = new Map<string, Found>();
+  for (const event of events) {
+    if (!('toolCallId' in event)) continue;
+    const id = qualifiedId(after, event.runId, event.toolCallId);
+    const found = findCall(after, id) as Found;
+    if (found.call.state !== (before && findCall(before, id)?.call.state)) changed.set(id, found);
+  }
+  return [...changed.values()];
 }
+
+const lasting: ReadonlySet<Event['type']> = new Set(['call-started', 'call-decided', 'call-suspended']);
 
 function mustSurvivePowerCut(event: Event): boolean {
-  return (
-    event.type === 'call-started' ||
-    event.type === 'call-decided' ||
-    event.type === 'call-suspended' ||
-    (event.type === 'call-requested' && event.gate === 'held')
-  );
+  return lasting.has(event.type) || (event.type === 'call-requested' && event.gate === 'held');
 }
 
-function headRow(run: Run, at: number): HeadRow {
+function headRow(run: Run, waiting: readonly Found[], at: number): HeadRow {
   const { agentId, threadId, resourceId } = run.started;
-  const waiting = waitingCalls(run);
-  const newest = (kind: (call: Call) => boolean): number | undefined => {
-    const times = waiting.filter(({ call }) => kind(call)).map(({ call }) => call.since);
-    return times.length > 0 ? Math.max(...times) : undefined;
-  };
+  let suspendedSince: number | undefined;
+  let interruptedSince: number | undefined;
+  for (const { call } of waiting) {
+    if (call.state === 'interrupted') interruptedSince = Math.max(interruptedSince ?? 0, call.since);
+    else suspendedSince = Math.max(suspendedSince ?? 0, call.since);
+  }
   return {
     agentId,
     threadId,
     resourceId,
     head: headOf(run),
     workers: [...new Set(openClaims(run).map((claim) => claim.worker))],
-    suspendedSince: newest((call) => call.state !== 'interrupted'),
-    interruptedSince: newest((call) => call.state === 'interrupted'),
+    suspendedSince,
+    interruptedSince,
     stalledSince: stalledRuns(run).length > 0 ? at : undefined,
   };
 }

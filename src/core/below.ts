@@ -30,6 +30,7 @@ export function firstIdOf(joined: string): string {
 
 /** A call's id as seen from a run at or above it. */
 export function qualifiedId(from: Run, runId: string, toolCallId: string): string {
+  if (runId === from.started.runId) return toolCallId;
   return childIdOf(runId, toolCallId).slice(from.started.runId.length + 1);
 }
 
@@ -40,6 +41,8 @@ export function isWithin(runId: string, above: string): boolean {
 
 /** The call under its qualified id. */
 export function findCall(from: Run, id: string): Found | undefined {
+  const own = from.calls.get(id);
+  if (own) return { id, run: from, call: own };
   const ids = id.split('~');
   const last = ids.pop() as string;
   let run: Run | undefined = from;
@@ -67,7 +70,9 @@ export function pathTo(from: Run, runId: string): PathStep[] {
 
 /** A run and all runs below it, in the order of the model. */
 export function everyRun(run: Run): Run[] {
-  return [run, ...[...run.calls.values()].flatMap(({ child }) => (child ? everyRun(child) : []))];
+  const runs = [run];
+  for (const { child } of run.calls.values()) if (child) runs.push(...everyRun(child));
+  return runs;
 }
 
 /** Those of them that have not ended: of the others no claim and no failure counts any more. */
@@ -76,12 +81,12 @@ export function openRuns(run: Run): Run[] {
 }
 
 /** Calls of a run, as found from a run at or above it. */
-export function asFound(from: Run, run: Run, calls: Iterable<Call>): Found[] {
+export function asFound(from: Run, run: Run, calls: readonly Call[]): Found[] {
   const { runId } = run.started;
-  return [...calls].map((call) => ({ id: qualifiedId(from, runId, call.toolCallId), run, call }));
+  return calls.map((call) => ({ id: qualifiedId(from, runId, call.toolCallId), run, call }));
 }
 
 /** All calls at and below a run, in the order of the model. */
 export function everyCall(from: Run): Found[] {
-  return everyRun(from).flatMap((run) => asFound(from, run, run.calls.values()));
+  return everyRun(from).flatMap((run) => asFound(from, run, [...run.calls.values()]));
 }

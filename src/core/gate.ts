@@ -33,7 +33,7 @@ export async function gateResponse(
     asked.push({ part: { ...part, toolName: part.toolName.toWellFormed() }, toolCallId });
     return { type: 'call', toolCallId };
   });
-  const offered = activeTools(parts, step);
+  const offered = asked.length > 0 ? activeTools(parts, step) : new Map<string, NamedTool>();
   const requests = await Promise.all(
     asked.map(async ({ part, toolCallId }): Promise<CallRequested> => {
       const judged = isCut(response)

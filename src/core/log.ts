@@ -188,7 +188,8 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
       if (claims.length > 0) await ports.alive();
       asked ??= ports.monotonic();
       for (const { claim } of claims) claimed.set(claim, asked);
-      return writeOnce(batch, after);
+      if (unstored) return store.create(batch);
+      return after.outcome ? store.remove(batch, after.outcome, clock.now()) : store.append(batch);
     };
     try {
       return await retried(attempt, options.persist === true);
@@ -223,11 +224,6 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     }
   }
 
-  function writeOnce(batch: Batch, after: Run): Promise<Written> {
-    if (unstored) return store.create(batch);
-    return after.outcome ? store.remove(batch, after.outcome, clock.now()) : store.append(batch);
-  }
-
   const log: RunLog = {
     runId,
     get run() {
@@ -246,7 +242,7 @@ function openLog(ports: LogPorts, first: Run, firstEvents: Event[] | undefined):
     claimedAt: (claim) => claimed.get(claim) ?? Number.NEGATIVE_INFINITY,
     record: (record) => retried(() => store.record(record), true),
     pass(passing, from = runId) {
-      for (const listener of [...listeners]) listener.onPassing(passing, from);
+      for (const listener of listeners) listener.onPassing(passing, from);
     },
     fail(error) {
       for (const listener of [...listeners]) listener.onBroken(error);

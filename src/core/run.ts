@@ -141,8 +141,8 @@ function changeStep(
   if (step === undefined || step.index !== event.step || !from.includes(step.state)) {
     throw illegal(event, step === undefined ? 'a run without a step' : `step ${step.index}, ${step.state}`);
   }
-  const { claim: _claim, error: _error, ...kept } = step;
-  return { ...run, steps: [...run.steps.slice(0, -1), { ...kept, ...change }] };
+  const changed = { ...step, claim: undefined, error: undefined, ...change };
+  return { ...run, steps: [...run.steps.slice(0, -1), changed] };
 }
 
 function requestCall(run: Run, event: CallRequested, length: number): Run {
@@ -182,8 +182,7 @@ function moveCall(run: Run, event: CallEvent, length: number): Run {
 function moved(run: Run, call: Call, move: CallMove, event: Event, change: Partial<Call>): Run {
   const state = callTable[call.state][move];
   if (state === null) throw illegal(event, `a call that is ${call.state}`);
-  const { claim: _claim, ...kept } = call;
-  const after: Call = { ...kept, state, since: event.at, ...change };
+  const after: Call = { ...call, claim: undefined, state, since: event.at, ...change };
   return { ...run, calls: new Map(run.calls).set(call.toolCallId, after) };
 }
 

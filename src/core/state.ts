@@ -46,7 +46,7 @@ export interface Call {
   readonly since: number;
   /** How many times `execute` was claimed. */
   readonly attempts: number;
-  readonly claim?: Claim;
+  readonly claim?: Claim | undefined;
   readonly decisions: readonly CallDecided[];
   readonly suspension?: Pick<CallSuspended, 'payload' | 'resumeSchema' | 'autoResume'>;
   readonly result?: Json;
@@ -62,9 +62,9 @@ export interface Step {
   readonly attempts: number;
   /** How often its model call was taken over from a dead worker since somebody last continued it. */
   readonly takeovers: number;
-  readonly claim?: Claim;
+  readonly claim?: Claim | undefined;
   readonly response?: StepFinished;
-  readonly error?: RunError;
+  readonly error?: RunError | undefined;
   readonly calls: readonly string[];
 }
 
