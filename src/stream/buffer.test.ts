@@ -63,3 +63,40 @@ test('a failure comes after the last item', async () => {
   expect((await reader.next()).value).toBe('one');
   await expect(reader.next()).rejects.toThrow('It broke.');
 });
+
+test('what is asked for at once comes in order', async () => {
+  const buffer = bufferOf(10);
+  const reader = buffer.read(whole)[Symbol.asyncIterator]();
+  const asked = [reader.next(), reader.next(), reader.next()];
+  buffer.push('one');
+  buffer.push('two');
+  buffer.end();
+  const values = (await Promise.all(asked)).map(({ value }) => value);
+  expect(values).toEqual(['one', 'two', undefined]);
+});
+
+test('a reader that stops while it waits is done at once, and gets nothing more', async () => {
+  const buffer = bufferOf(10);
+  const reader = buffer.read(whole)[Symbol.asyncIterator]();
+  const asked = reader.next();
+  expect(await reader.return?.()).toEqual({ done: true, value: undefined });
+  buffer.push('one');
+  expect(await asked).toEqual({ done: true, value: undefined });
+  expect(await reader.next()).toEqual({ done: true, value: undefined });
+});
+
+test('a web stream that is cancelled while it waits is closed at once', async () => {
+  const buffer = bufferOf(10);
+  const reader = buffer.read(whole).getReader();
+  const asked = reader.read();
+  await reader.cancel();
+  expect(await asked).toEqual({ done: true, value: undefined });
+});
+
+test('after its failure a reader is at its end', async () => {
+  const buffer = bufferOf(10);
+  buffer.end();
+  const reader = buffer.read(whole, () => new Error('It broke.'))[Symbol.asyncIterator]();
+  await expect(reader.next()).rejects.toThrow('It broke.');
+  expect(await reader.next()).toEqual({ done: true, value: undefined });
+});

@@ -92,6 +92,9 @@ export function replayBuffer<T>(sizeOf: (item: T) => number, limit = 16 * 1024 *
             }
           },
           return: async () => end(),
+          [Symbol.asyncIterator]() {
+            return this;
+          },
         };
       });
     },
@@ -99,8 +102,7 @@ export function replayBuffer<T>(sizeOf: (item: T) => number, limit = 16 * 1024 *
 }
 
 /** Reads the items from the first on. */
-interface Reader<R> {
-  next(): Promise<IteratorResult<R, undefined>>;
+interface Reader<R> extends AsyncIterableIterator<R, undefined> {
   return(): Promise<IteratorReturnResult<undefined>>;
 }
 
