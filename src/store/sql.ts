@@ -1,6 +1,6 @@
 /**
- * Owns the statements about runs that all SQL stores share. The driver wraps a write in one transaction; concurrent
- * ones may be READ COMMITTED, as the head's row decides who wins.
+ * Owns the statements about runs that SQL stores share. The driver wraps a write in one transaction that excludes other
+ * writers; where several write at once, see postgres-writes.ts.
  */
 import type { Outcome } from '../core/event.ts';
 import type { Batch, EndedRun, HeadRow, OpenCall, OpenRun, Written } from '../core/store.ts';
@@ -13,7 +13,8 @@ const heads = {
   insert: `INSERT INTO countersign_heads
       (run_id, agent_id, thread_id, resource_id, version, head, workers,
        suspended_since, interrupted_since, stalled_since, running_since)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+    WHERE NOT EXISTS (SELECT 1 FROM countersign_outcomes WHERE run_id = ?) ON CONFLICT DO NOTHING`,
   update: (runningSince: string) => `UPDATE countersign_heads
     SET version = ?, head = ?, workers = ?,
       suspended_since = ?, interrupted_since = ?, stalled_since = ?, running_since = ${runningSince}
@@ -26,8 +27,6 @@ const updateStopped = heads.update('?');
 const updateVersion = `UPDATE countersign_heads SET version = ?, workers = ?
     WHERE run_id = ? AND version = ? AND head = ? AND suspended_since IS ? AND interrupted_since IS ?
       AND stalled_since IS ? AND (running_since IS NULL) = ?`;
-
-const isEnded = 'SELECT run_id FROM countersign_outcomes WHERE run_id = ?';
 
 const whatIsStored = `SELECT
     (SELECT count(*) FROM countersign_heads WHERE run_id = ?) AS open,
@@ -81,15 +80,10 @@ export function* createRun(batch: Batch, now: number): Work<Written> {
       JSON.stringify(head.workers),
       ...stopsOf(head),
       isRunning(head) ? now : null,
+      runId,
     ],
   });
   if (!created) return yield* refused(batch, 'exists');
-  // Only now, with the id taken: looking before would miss an end that another writer is about to commit.
-  const ended = yield { sql: isEnded, params: [runId] };
-  if (ended.length > 0) {
-    yield { sql: heads.remove, params: [runId, versionAfter(batch)] };
-    return yield* refused(batch, 'exists');
-  }
   yield* each(queriesOf(batch));
   return { ok: true, version: versionAfter(batch) };
 }
