@@ -74,7 +74,6 @@ export function openHeartbeat(ports: HeartbeatPorts, options: HeartbeatOptions =
   };
 
   const loop = async (): Promise<void> => {
-    if (isLooping) return;
     isLooping = true;
     while (holds > 0) {
       await ports.clock.sleep(every, { background: true });
@@ -92,7 +91,7 @@ export function openHeartbeat(ports: HeartbeatPorts, options: HeartbeatOptions =
   return {
     lease,
     alive() {
-      void loop();
+      if (!isLooping) void loop();
       return age() < every ? undefined : beat();
     },
     mayBegin: (claimedAt) => age() < lease / 2 && aliveSince <= claimedAt,
