@@ -37,7 +37,8 @@ describe('on a pool of the user, which waits for each answer,', () => {
   const pools = new Map<string, pg.Pool>();
   afterAll(() => Promise.all([...pools.values()].map((pool) => pool.end())));
   const pool = (): pg.Pool => {
-    const known = pools.get('one') ?? new pg.Pool({ connectionString, max: 3 });
+    // Each of many stores listens for its errors.
+    const known = pools.get('one') ?? new pg.Pool({ connectionString, max: 3 }).setMaxListeners(0);
     pools.set('one', known);
     return known;
   };

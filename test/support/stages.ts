@@ -76,8 +76,9 @@ function postgresSchemas() {
 
   return {
     async prepare(): Promise<() => Stage> {
-      pool ??= postgresUrl().then(
-        (connectionString) => new Pool({ connectionString, pipeline: true, max: 8 }),
+      // Each of many stores listens for the errors of their one pool.
+      pool ??= postgresUrl().then((connectionString) =>
+        new Pool({ connectionString, pipeline: true, max: 8 }).setMaxListeners(0),
       );
       const connections = await pool;
       return () => stageIn(connections, free.pop() ?? newSchemaName());
