@@ -14,6 +14,7 @@ const recordLimit = 16 * 1024;
 /** @param before the state that is stored, undefined for the first write. */
 export function batchOf(id: string, before: Run | undefined, after: Run, events: readonly Event[]): Batch {
   const indexed = before ? waitingCalls(before) : [];
+  const stops = new Map(indexed.map(({ id, call }) => [id, call.stop]));
   const waiting = waitingCalls(after);
   const changed = changedCalls(before, events, after);
   return {
@@ -22,9 +23,7 @@ export function batchOf(id: string, before: Run | undefined, after: Run, events:
     expectedVersion: before?.length ?? 0,
     events: events.map(eventText),
     head: headRow(after, waiting, events.at(-1)?.at ?? after.started.at),
-    opened: waiting
-      .filter(({ id, call }) => indexed.find((found) => found.id === id)?.call.stop !== call.stop)
-      .map(openCall(after)),
+    opened: waiting.filter(({ id, call }) => stops.get(id) !== call.stop).map(openCall(after)),
     closed: indexed
       .filter(({ id }) => !isWaiting((findCall(after, id) as Found).call))
       .map(({ id }) => ({ toolCallId: id })),
@@ -65,8 +64,8 @@ function headRow(run: Run, waiting: readonly Found[], at: number): HeadRow {
   let suspendedSince: number | undefined;
   let interruptedSince: number | undefined;
   for (const { call } of waiting) {
-    if (call.state === 'interrupted') interruptedSince = Math.max(interruptedSince ?? 0, call.since);
-    else suspendedSince = Math.max(suspendedSince ?? 0, call.since);
+    if (call.state === 'interrupted') interruptedSince = Math.max(interruptedSince ?? call.since, call.since);
+    else suspendedSince = Math.max(suspendedSince ?? call.since, call.since);
   }
   return {
     agentId,
