@@ -150,7 +150,7 @@ export function finishChunk(run: Run, finishReason: FinishReason, decided?: true
   return chunk(run.started.runId, 'finish', {
     finishReason,
     stepResult: { reason: finishReason, isContinued: false },
-    output: { usage: run.outcome?.usage ?? totalUsage(run), steps: stepResults(run) },
+    output: { usage: totalUsage(run), steps: stepResults(run) },
     metadata: { version: run.length },
     ...(decided ? { decided } : {}),
   });
