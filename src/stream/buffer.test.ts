@@ -67,12 +67,37 @@ test('a failure comes after the last item', async () => {
 test('what is asked for at once comes in order', async () => {
   const buffer = bufferOf(10);
   const reader = buffer.read(whole)[Symbol.asyncIterator]();
-  const asked = [reader.next(), reader.next(), reader.next()];
+  const asked = [reader.next(), reader.next()];
   buffer.push('one');
   buffer.push('two');
+  buffer.push('three');
+  asked.push(reader.next());
   buffer.end();
+  asked.push(reader.next());
   const values = (await Promise.all(asked)).map(({ value }) => value);
-  expect(values).toEqual(['one', 'two', undefined]);
+  expect(values).toEqual(['one', 'two', 'three', undefined]);
+});
+
+test('whoever passes the items on may fail', async () => {
+  const buffer = bufferOf(10);
+  buffer.push('one');
+  async function* passedOn(): AsyncGenerator<string> {
+    yield* buffer.read(whole);
+  }
+  const items = passedOn();
+  await items.next();
+  await expect(items.throw(new Error('It broke.'))).rejects.toThrow('It broke.');
+});
+
+test('what cannot be selected ends the reader', async () => {
+  const buffer = bufferOf(10);
+  buffer.push('one');
+  const select = (): string => {
+    throw new Error('It broke.');
+  };
+  const reader = buffer.read(select)[Symbol.asyncIterator]();
+  await expect(reader.next()).rejects.toThrow('It broke.');
+  expect(await reader.next()).toEqual({ done: true, value: undefined });
 });
 
 test('a reader that stops while it waits is done at once, and gets nothing more', async () => {

@@ -68,30 +68,44 @@ export function replayBuffer<T>(sizeOf: (item: T) => number, limit = 16 * 1024 *
           isOver = true;
           return { done: true, value: undefined };
         };
+        /** The next item, or the end; undefined while neither is there. */
+        const take = (): IteratorResult<R, undefined> | undefined => {
+          while (!isOver) {
+            if (position < dropped) throw overflow();
+            const item = items[position - freed];
+            if (item !== undefined) {
+              position++;
+              const value = select(item);
+              if (value !== undefined) return { done: false, value };
+            } else if (ended) {
+              const error = failure?.();
+              if (error !== undefined) throw error;
+              end();
+            } else return undefined;
+          }
+          return end();
+        };
         return {
           // A generator would take three turns of the microtask queue for each item.
-          async next() {
-            for (;;) {
-              if (isOver) return end();
-              if (position < dropped) {
-                end();
-                throw overflow();
-              }
-              const item = items[position - freed];
-              if (item !== undefined) {
-                position++;
-                const value = select(item);
-                if (value !== undefined) return { done: false, value };
-              } else if (ended) {
-                const error = failure?.();
-                end();
-                if (error !== undefined) throw error;
-              } else {
-                await new Promise<void>((resume) => waiting.push(resume));
-              }
-            }
-          },
+          next: () =>
+            new Promise((resolve, reject) => {
+              const attempt = (): void => {
+                try {
+                  const taken = take();
+                  if (taken) resolve(taken);
+                  else waiting.push(attempt);
+                } catch (error) {
+                  end();
+                  reject(error);
+                }
+              };
+              attempt();
+            }),
           return: async () => end(),
+          async throw(error) {
+            end();
+            throw error;
+          },
           [Symbol.asyncIterator]() {
             return this;
           },
