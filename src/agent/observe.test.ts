@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import type { LanguageModelV4, StreamPartV4 } from '../models/ai-sdk-types.ts';
+import type { Chunk } from '../stream/chunk.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
 import { Agent } from './agent.ts';
 import { Countersign } from './countersign.ts';
+import { createTool } from './create-tool.ts';
 
 /** A model whose answer comes part by part, as it is let. */
 function modelInParts() {
@@ -57,4 +61,33 @@ test('who begins to observe in the middle of a text is told the whole of it, at 
     'finish',
   ]);
   expect(await observed.text).toBe('one two');
+});
+
+test('after the end, the finish of a run and of one below say of tokens what their usage says', async () => {
+  const refund = createTool({
+    id: 'refund',
+    inputSchema: z.object({}),
+    requireApproval: true,
+    execute: () => 'done',
+  });
+  const asking = scriptedModel([{ calls: [{ toolName: 'refund', args: {} }] }, 'Done.']);
+  const inner = new Agent({ id: 'inner', model: asking, tools: { refund } });
+  const delegating = scriptedModel([
+    { calls: [{ toolName: 'agent-inner', args: { prompt: 'Go.' } }] },
+    'All.',
+  ]);
+  const outer = new Agent({ id: 'outer', model: delegating, agents: { inner } });
+  new Countersign({ agents: { outer, inner }, warn: () => {} });
+  const { runId, suspendPayload } = await outer.generate('Go.');
+  const toolCallId = String(suspendPayload?.toolCallId);
+  await outer.approveToolCallGenerate({ runId, toolCallId });
+  const below = `${runId}~${toolCallId.split('~')[0]}`;
+  for (const stream of [await outer.observe({ runId }), await inner.observe({ runId: below })]) {
+    const chunks: Chunk[] = [];
+    for await (const chunk of stream.fullStream) chunks.push(chunk);
+    expect(chunks.at(-1)).toMatchObject({
+      type: 'finish',
+      payload: { output: { usage: await stream.usage } },
+    });
+  }
 });
