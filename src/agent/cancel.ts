@@ -15,8 +15,8 @@ export async function cancelRun(
   agent: AgentCore,
   options: CancelOptions,
 ): Promise<{ runId: string; status: 'cancelled' | 'cancelling' }> {
-  checkRequest(options);
   checkKeys(options, optionKeys.cancel, 'cancelRun');
+  checkRequest(options);
   const { runId, reason, by } = options;
   const { worker } = agent.binding();
   const lease = await acquireOpen(agent, worker, runId);

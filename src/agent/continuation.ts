@@ -15,8 +15,8 @@ import type { AgentCore } from './types.ts';
 
 /** Tries the model call of a stalled run again. */
 export async function continueRun(agent: AgentCore, options: ContinueOptions): Promise<Leg> {
-  checkRequest(options);
   checkKeys(options, optionKeys.continue, 'continueRun');
+  checkRequest(options);
   const { worker } = agent.binding();
   const lease = await acquireOpen(agent, worker, options.runId, options);
   return withLease(lease, async () => {

@@ -36,8 +36,8 @@ export async function decideCall(
   options: DecisionOptions,
   word: Pick<DecisionRequest, 'verdict' | 'data' | 'resolution' | 'answering'>,
 ): Promise<Leg> {
-  checkRequest(options);
   checkKeys(options, word.verdict === 'resolve' ? optionKeys.resolve : optionKeys.decision, 'a decision');
+  checkRequest(options);
   const given: DecisionRequest = { ...requestOf(options), ...word };
   const { worker } = agent.binding();
   const lease = await acquire(agent, worker, options.runId, options);

@@ -34,8 +34,8 @@ export async function observeRun(agent: AgentCore, options: ObserveOptions): Pro
 
 /** As `observeRun`, of a run that is open; of another one, what is kept. */
 export async function observeOpenRun(agent: AgentCore, options: ObserveOptions): Promise<Leg | EndedRun> {
-  checkRequest(options);
   checkKeys(options, observeKeys, 'observe');
+  checkRequest(options);
   const { runId, afterEvent = 0 } = options;
   if (!Number.isInteger(afterEvent) || afterEvent < 0) {
     throw new CountersignError('invalid-option', 'The option afterEvent is malformed.', {

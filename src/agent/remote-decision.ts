@@ -46,8 +46,8 @@ const decideKeys = {
 
 /** Without the code of its agent a call can only be approved or declined. @throws `invalid-decision`. */
 export function checkVerdict(options: DecideOptions): void {
-  checkRequest(options);
   checkKeys(options, decideKeys, 'decideToolCall');
+  checkRequest(options);
   if (options.verdict === 'approve' || options.verdict === 'decline') return;
   throw new CountersignError('invalid-decision', 'The verdict is neither approve nor decline.', {
     runId: options.runId,

@@ -141,6 +141,9 @@ inBothFaces('scenario: K5', 'bad input: an option that is misspelt is refused, e
   ]) {
     expect(await codeOf(refused())).toBe('invalid-option');
   }
+  // What is misspelt is not what is missing.
+  const error = await errorOf(scene.approve(undefined as never, { runID: runId } as never));
+  expect([error.code, error.details.expected]).toEqual(['invalid-option', 'perhaps runId']);
   expect(effects).toEqual([]);
   expect((await scene.list()).total).toBe(1);
 });
