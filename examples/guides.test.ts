@@ -31,6 +31,7 @@ const bank = {
       'Delete record r-1.': [{ calls: [{ toolName: 'delete-record', args: { id: 'r-1' } }] }],
       'Pay Ben 20.': [{ calls: [pay('Ben', 20)] }],
       'Pay Ada 200.': [{ calls: [pay('Ada', 200)] }],
+      'Pay Ada 200, then Ben 300.': [{ calls: [pay('Ada', 200)] }, { calls: [pay('Ben', 300)] }],
       'What do we have?': [{ calls: [{ toolName: 'balance' }] }],
       'Pay Ada 200 and Ben 300. What do we have?': [
         { calls: [pay('Ada', 200), pay('Ben', 300), { toolName: 'balance' }] },
