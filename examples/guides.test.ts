@@ -162,8 +162,8 @@ const shop = { count: async () => '7 cups' };
   },
 };
 
-/** A table to look things up in: its code is in fragments. */
-const reference = ['docs/guides/options.md'];
+/** Tables to look things up in: what code they have is in fragments. */
+const reference = ['docs/guides/errors.md', 'docs/guides/options.md'];
 
 const place = workplace('guides');
 const documents = new Map(Object.keys(guides).map((name) => [name, readDocument(`docs/guides/${name}.md`)]));

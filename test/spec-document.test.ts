@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { CountersignError, errorCodes } from '../src/core/errors.ts';
 import { invariantRows, renderCallTable, section } from './spec-document.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
@@ -19,6 +20,13 @@ test('each invariant names a test that is there', () => {
       expect(read(file), `${number}: ${file}`).toContain(title);
     }
   }
+});
+
+test('the list of errors has every code, with its status', () => {
+  const rows = [...read('docs/guides/errors.md').matchAll(/^\| `([a-z-]+)` \| (\d{3}) \|/gm)];
+  const listed = rows.map(([, code, status]) => `${code} ${status}`);
+  const expected = errorCodes.map((code) => `${code} ${new CountersignError(code, '').status}`);
+  expect(listed.toSorted()).toEqual(expected.toSorted());
 });
 
 test('a table that differs, and a test that is not there, are seen', () => {
