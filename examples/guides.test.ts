@@ -141,6 +141,7 @@ const bank = { refund: async (order: string) => \`refunded \${order}\` };
       'Refund o-1.': [{ calls: [{ toolName: 'refund', args: { order: 'o-1' } }] }],
     },
   },
+  testing: { yours: '', answers: {} },
   teams: {
     yours: `
 const bank = { refund: async (order: string, amount: number) => \`refunded \${amount} for \${order}\` };
