@@ -3,7 +3,6 @@ import { RequestContext } from '../core/context.ts';
 import { optionKeys } from './check-options.ts';
 import { checkRequest } from './check-request.ts';
 import { placesOf } from './conversation.ts';
-import { checkKeys } from './known-keys.ts';
 import { acquireOpen } from './legs.ts';
 import type { CancelOptions } from './options.ts';
 import { recoverRun } from './recovery.ts';
@@ -15,8 +14,7 @@ export async function cancelRun(
   agent: AgentCore,
   options: CancelOptions,
 ): Promise<{ runId: string; status: 'cancelled' | 'cancelling' }> {
-  checkKeys(options, optionKeys.cancel, 'cancelRun');
-  checkRequest(options);
+  checkRequest(options, optionKeys.cancel, 'cancelRun');
   const { runId, reason, by } = options;
   const { worker } = agent.binding();
   const lease = await acquireOpen(agent, worker, runId);

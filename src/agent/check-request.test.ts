@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { request } from '../core/test-support/decide.ts';
+import { optionKeys } from './check-options.ts';
 import { checkRequest } from './check-request.ts';
+
+const known = { ...optionKeys.decision, verdict: true } as const;
+const check = (given: unknown): void => checkRequest(given as never, known, 'a decision');
 
 describe('checkRequest', () => {
   test.each<[string, Record<string, unknown>]>([
@@ -18,15 +22,21 @@ describe('checkRequest', () => {
     ['nobody', { by: null }],
     ['a name that is no string', { by: { id: 'ann', name: 1 } }],
   ])('refuses %s', (_, over) => {
-    expect(() => checkRequest({ ...request('approve'), ...over } as never)).toThrow(
+    expect(() => check({ ...request('approve'), ...over })).toThrow(
       expect.objectContaining({ code: 'invalid-decision' }),
     );
   });
 
   test('takes all the rest', () => {
-    checkRequest(request('approve'));
-    checkRequest(
-      request('approve', { toolCallId: 'c1', stop: 1, fingerprint: 'f', reason: '', by: { id: 'ann' } }),
-    );
+    check(request('approve'));
+    check(request('approve', { toolCallId: 'c1', stop: 1, fingerprint: 'f', reason: '', by: { id: 'ann' } }));
+  });
+
+  test.each([[undefined], [null], ['run']])('%o names no run', (given) => {
+    expect(() => check(given)).toThrow(expect.objectContaining({ code: 'invalid-decision' }));
+  });
+
+  test('a misspelt key is told before what is missing', () => {
+    expect(() => check({ runID: 'run' })).toThrow(expect.objectContaining({ code: 'invalid-option' }));
   });
 });

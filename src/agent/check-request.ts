@@ -2,11 +2,22 @@
 import type { DecisionRequest } from '../core/decide.ts';
 import { CountersignError } from '../core/errors.ts';
 import type { Door } from '../core/event.ts';
+import { checkKeys } from './known-keys.ts';
 
 const doors: readonly Door[] = ['http', 'chat', 'thread', 'auto-resume'];
 
-/** Refuses a request that is malformed, whatever the run's state. */
-export function checkRequest(request: Partial<DecisionRequest>): void {
+/**
+ * Refuses a request that is malformed, whatever the run's state. Keys that nobody knows come first: what is misspelt is
+ * not what is missing.
+ * @param known the keys of the method, and `where` its name.
+ * @throws `invalid-decision`, and `invalid-option` for a key.
+ */
+export function checkRequest(
+  request: Partial<DecisionRequest>,
+  known: Readonly<Record<string, true>>,
+  where: string,
+): void {
+  if (typeof request === 'object' && request !== null) checkKeys(request, known, where);
   const refuse = (name: string, expected: string): never => {
     const is =
       (request as Record<string, unknown> | undefined)?.[name] === undefined ? 'missing' : 'malformed';

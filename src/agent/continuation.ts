@@ -7,7 +7,6 @@ import type { Run } from '../core/state.ts';
 import type { Leg } from '../stream/leg.ts';
 import { optionKeys } from './check-options.ts';
 import { checkRequest } from './check-request.ts';
-import { checkKeys } from './known-keys.ts';
 import { acquireOpen, runLeg, withLease } from './legs.ts';
 import { broughtToRoot, type ContinueOptions } from './options.ts';
 import { partsOf } from './prepare.ts';
@@ -15,8 +14,7 @@ import type { AgentCore } from './types.ts';
 
 /** Tries the model call of a stalled run again. */
 export async function continueRun(agent: AgentCore, options: ContinueOptions): Promise<Leg> {
-  checkKeys(options, optionKeys.continue, 'continueRun');
-  checkRequest(options);
+  checkRequest(options, optionKeys.continue, 'continueRun');
   const { worker } = agent.binding();
   const lease = await acquireOpen(agent, worker, options.runId, options);
   return withLease(lease, async () => {

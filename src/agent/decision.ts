@@ -14,7 +14,6 @@ import { optionKeys } from './check-options.ts';
 import { checkRequest } from './check-request.ts';
 import { continued, moverMissing } from './continuation.ts';
 import { decideEnded } from './ended-decision.ts';
-import { checkKeys } from './known-keys.ts';
 import {
   acquire,
   callbacksOf,
@@ -36,8 +35,7 @@ export async function decideCall(
   options: DecisionOptions,
   word: Pick<DecisionRequest, 'verdict' | 'data' | 'resolution' | 'answering'>,
 ): Promise<Leg> {
-  checkKeys(options, word.verdict === 'resolve' ? optionKeys.resolve : optionKeys.decision, 'a decision');
-  checkRequest(options);
+  checkRequest(options, word.verdict === 'resolve' ? optionKeys.resolve : optionKeys.decision, 'a decision');
   const given: DecisionRequest = { ...requestOf(options), ...word };
   const { worker } = agent.binding();
   const lease = await acquire(agent, worker, options.runId, options);
@@ -135,7 +133,7 @@ async function commitDecision(
 
 /** Says what became of a call whose worker died while it ran. */
 export async function resolveCall(agent: AgentCore, options: ResolveOptions): Promise<Leg> {
-  checkRequest(options);
+  checkRequest(options, optionKeys.resolve, 'a decision');
   return decideCall(agent, options, { verdict: 'resolve', resolution: resolutionOf(options) });
 }
 

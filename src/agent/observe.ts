@@ -9,7 +9,7 @@ import type { EndedRun } from '../core/store.ts';
 import { endedLeg } from '../stream/ended.ts';
 import { type Leg, openLeg } from '../stream/leg.ts';
 import { checkRequest } from './check-request.ts';
-import { checkKeys, type KeysOf } from './known-keys.ts';
+import type { KeysOf } from './known-keys.ts';
 import { acquire, followLeg, withLease } from './legs.ts';
 import { recoverRun } from './recovery.ts';
 import type { AgentCore } from './types.ts';
@@ -34,8 +34,7 @@ export async function observeRun(agent: AgentCore, options: ObserveOptions): Pro
 
 /** As `observeRun`, of a run that is open; of another one, what is kept. */
 export async function observeOpenRun(agent: AgentCore, options: ObserveOptions): Promise<Leg | EndedRun> {
-  checkKeys(options, observeKeys, 'observe');
-  checkRequest(options);
+  checkRequest(options, observeKeys, 'observe');
   const { runId, afterEvent = 0 } = options;
   if (!Number.isInteger(afterEvent) || afterEvent < 0) {
     throw new CountersignError('invalid-option', 'The option afterEvent is malformed.', {

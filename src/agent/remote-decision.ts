@@ -5,7 +5,7 @@ import { CountersignError } from '../core/errors.ts';
 import type { CallDecided, Door, Person } from '../core/event.ts';
 import { checkRequest } from './check-request.ts';
 import { decideEnded } from './ended-decision.ts';
-import { checkKeys, type KeysOf } from './known-keys.ts';
+import type { KeysOf } from './known-keys.ts';
 import { acquireAny, orFromRecords } from './legs.ts';
 import type { OpenTelemetry } from './opentelemetry.ts';
 import { traceDecision } from './telemetry.ts';
@@ -46,8 +46,7 @@ const decideKeys = {
 
 /** Without the code of its agent a call can only be approved or declined. @throws `invalid-decision`. */
 export function checkVerdict(options: DecideOptions): void {
-  checkKeys(options, decideKeys, 'decideToolCall');
-  checkRequest(options);
+  checkRequest(options, decideKeys, 'decideToolCall');
   if (options.verdict === 'approve' || options.verdict === 'decline') return;
   throw new CountersignError('invalid-decision', 'The verdict is neither approve nor decline.', {
     runId: options.runId,
