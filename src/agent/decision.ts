@@ -133,8 +133,8 @@ async function commitDecision(
 
 /** Says what became of a call whose worker died while it ran. */
 export async function resolveCall(agent: AgentCore, options: ResolveOptions): Promise<Leg> {
-  checkRequest(options, optionKeys.resolve, 'a decision');
-  return decideCall(agent, options, { verdict: 'resolve', resolution: resolutionOf(options) });
+  const resolution = resolutionOf(options ?? {});
+  return decideCall(agent, options, { verdict: 'resolve', resolution });
 }
 
 function resolutionOf({
@@ -143,7 +143,7 @@ function resolutionOf({
   error,
   toolCallId,
   runId,
-}: ResolveOptions): Decision['resolution'] {
+}: Partial<ResolveOptions>): Decision['resolution'] {
   const given = [runAgain, output, error].filter((word) => word !== undefined);
   const isPlain =
     (runAgain === undefined || runAgain === true) &&
