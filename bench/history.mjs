@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Agent, Countersign, createTool, Memory } from 'countersign';
 import { SQLiteStore } from 'countersign/sqlite';
 import { z } from 'zod';
-import { answer, latencyModel, median } from './measure.mjs';
+import { answer, latencyModel, median, verdict } from './measure.mjs';
 
 const rounds = Number(process.env.ROUNDS ?? 200);
 const messages = Number(process.env.MESSAGES ?? 500);
@@ -73,8 +73,6 @@ await countersign.stop();
 await storage.close();
 rmSync(folder, { recursive: true });
 const [plain, long] = [median(times.without), median(times.with)];
-const verdict = long - plain <= bound ? 'met' : 'MISSED';
 console.log(
-  `pause + approve with ${messages} messages of memory: ${long.toFixed(3)} ms, without ${plain.toFixed(3)} ms, ${(long - plain).toFixed(3)} ms more (at most ${bound}: ${verdict})`,
+  `pause + approve with ${messages} messages of memory: ${long.toFixed(3)} ms, without ${plain.toFixed(3)} ms, ${(long - plain).toFixed(3)} ms more (at most ${bound}: ${verdict(long - plain <= bound)})`,
 );
-if (verdict === 'MISSED') process.exitCode = 1;

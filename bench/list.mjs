@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { PostgresStore } from 'countersign/postgres';
 import { SQLiteStore } from 'countersign/sqlite';
 import { startPostgres } from '../test/support/postgres.ts';
-import { median } from './measure.mjs';
+import { median, verdict } from './measure.mjs';
 
 const few = 100;
 const many = Number(process.env.RUNS ?? 100_000);
@@ -98,11 +98,9 @@ async function compare(name, small, large) {
       }
     }
     const [one, other] = times.map(median);
-    const verdict = other / one <= bound ? 'met' : 'MISSED';
     console.log(
-      `${name}, ${what}: ${few} waiting ${one.toFixed(3)} ms, ${many} waiting ${other.toFixed(3)} ms, ratio ${(other / one).toFixed(2)} (at most ${bound}: ${verdict})`,
+      `${name}, ${what}: ${few} waiting ${one.toFixed(3)} ms, ${many} waiting ${other.toFixed(3)} ms, ratio ${(other / one).toFixed(2)} (at most ${bound}: ${verdict(other / one <= bound)})`,
     );
-    if (other / one > bound) process.exitCode = 1;
   }
 }
 
